@@ -1,0 +1,183 @@
+"""The command line: one function a command. It parses, calls and prints; what is done stands elsewhere."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from polylm import __version__
+from polylm.errors import UserError
+
+app = typer.Typer(
+    name="polylm",
+    help="Word senses learned by language modelling.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Surface = Annotated[bool, typer.Option("--surface", help="Read words as they stand: no tags, no lemmas, any language.")]
+TaggerName = Annotated[
+    Literal["english", "spacy"], typer.Option(help="The package's own tagger, or spaCy's (slower; polylm[spacy]).")
+]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line. A user's mistake ends in one sentence and status 2."""
+    try:
+        app(arguments)
+    except UserError as error:
+        _fail(str(error), 2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that closing the output is quiet too
+        sys.exit(141)
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
+
+
+def _fail(message: str, status: int) -> None:
+    print(f"polylm: {message}", file=sys.stderr)
+    sys.exit(status)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"polylm {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def analyze(
+    text: Annotated[str, typer.Argument(help="A text, or - for standard input.", metavar="TEXT|-")],
+    surface: Surface = False,
+    tagger: TaggerName = "english",
+    as_json: Json = False,
+) -> None:
+    """Show what the model reads: the words of a text with their offsets, Penn tags, lemmas and inflection markers."""
+    from polylm.text.pipeline import TextPipeline, TextSettings
+
+    if text == "-":
+        text = _read_stdin()
+    words = TextPipeline(settings=TextSettings(lemmatize=not surface, tagger=tagger)).analyze(text)
+    if as_json:
+        _print_json({"text": text, "tokens": [asdict(word) for word in words]})
+        return
+    columns = ("text", "start", "end", "tag", "lemma", "marker")
+    rows = [["" if value is None else str(value) for value in asdict(word).values()] for word in words]
+    _print_table(columns, rows, numbers=("start", "end"))
+
+
+@app.command()
+def prepare(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Text, .gz, .bz2, .xz, .zst or .bz3 files, or folders of them.", metavar="FILE..."),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    workers: Annotated[int | None, typer.Option(help="Processes; by default one a core.")] = None,
+    engine: Annotated[Literal["local", "ray"], typer.Option(help="This machine, or a Ray cluster.")] = "local",
+    min_count: Annotated[str, typer.Option(help="Least count of a word: N, or N/M a million words.")] = "0.17/M",
+    poly_count: Annotated[str, typer.Option(help="Least count of a word of several senses: N or N/M.")] = "6.7/M",
+    senses: Annotated[int, typer.Option(help="Senses of a word that has several.")] = 8,
+    senses_file: Annotated[Path | None, typer.Option(help="Numbers of senses: word<TAB>n a line.")] = None,
+    focus: Annotated[Path | None, typer.Option(help="Words, one a line, always in and with several senses.")] = None,
+    max_words: Annotated[int | None, typer.Option(help="Keep at most so many words.")] = None,
+    surface: Surface = False,
+    tagger: TaggerName = "english",
+    errors: Annotated[
+        Literal["strict", "replace"], typer.Option(help="Refuse bytes that are not UTF-8 text, or replace them.")
+    ] = "strict",
+    as_json: Json = False,
+) -> None:
+    """Turn raw text into training data. An interrupted run goes on when the same command is given again."""
+    from polylm.corpus.engine import local
+    from polylm.corpus.prepare import PrepareSettings, prepare
+    from polylm.corpus.vocabulary import Threshold, VocabularySettings, read_focus, read_n_senses
+    from polylm.progress import Bar
+    from polylm.text.pipeline import TextSettings
+
+    settings = PrepareSettings(
+        text=TextSettings(lemmatize=not surface, tagger=tagger),
+        vocabulary=VocabularySettings(
+            min_count=Threshold.parse(min_count, floor=5),
+            poly_count=Threshold.parse(poly_count, floor=200),
+            senses=senses,
+            max_words=max_words,
+            focus=read_focus(focus) if focus else (),
+            n_senses=read_n_senses(senses_file) if senses_file else None,
+        ),
+        errors=errors,
+    )
+    if engine == "ray":
+        from polylm.integrations.ray import ray_engine
+
+        chosen = ray_engine(workers)
+    else:
+        chosen = local(workers)
+    try:
+        with Bar() as bar:
+            manifest = prepare(files, out, settings, engine=chosen, report=bar)
+    except KeyboardInterrupt:
+        _fail("stopped; the same command goes on from here", 130)
+    if as_json:
+        _print_json(manifest)
+    else:
+        _print_summary(out, manifest)
+
+
+def _print_summary(out: Path, manifest: dict[str, Any]) -> None:
+    vocabulary = manifest["vocabulary"]
+    print(f"{out}: {manifest['words']:,} words on {manifest['lines']:,} lines, {manifest['ids']:,} ids")
+    print(
+        f"vocabulary: {vocabulary['words']:,} words, {vocabulary['polysemous']:,} of them with several senses, "
+        f"{vocabulary['senses']:,} senses; {manifest['unknown'] / manifest['words']:.2%} of the text is unknown words"
+    )
+    missing = manifest["focus_missing"]
+    if missing:
+        shown = ", ".join(missing[:10]) + (" …" if len(missing) > 10 else "")
+        print(f"{len(missing)} focus words do not occur in the text: {shown}")
+
+
+def _read_stdin() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8").rstrip("\n")
+    except UnicodeDecodeError as error:
+        raise UserError(f"standard input is not UTF-8 at byte {error.start}: convert it first") from None
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=sys.stdout.encoding.lower() != "utf-8") + "\n")
+
+
+def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = ()) -> None:
+    """A table for people on a terminal; tab-separated lines in a pipe."""
+    if not sys.stdout.isatty():
+        for row in (columns, *rows):
+            print("\t".join(row))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in numbers else "left")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)

@@ -1,0 +1,91 @@
+"""Who does the work: this process, several processes, or (in `integrations/ray.py`) a cluster.
+
+An engine is an ordered map with a bounded number of items under way, so that memory does not grow with the corpus.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait
+from typing import Protocol
+
+from polylm.errors import UserError
+
+
+class Engine(Protocol):
+    """`engine(function, items)` gives `function(item)` for each item, in their order."""
+
+    def __call__(self, function: Callable[[bytes], bytes], items: Iterable[bytes]) -> Iterator[bytes]: ...
+
+
+def n_cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def local(workers: int | None = None) -> Engine:
+    """As many processes as there are cores, or as told; with one worker everything happens in this process."""
+    workers = n_cores() if workers is None else workers
+    if workers < 1:
+        raise UserError(f"{workers} workers cannot do anything: give --workers 1 or more")
+
+    def run(function: Callable[[bytes], bytes], items: Iterable[bytes]) -> Iterator[bytes]:
+        if workers == 1:
+            yield from map(function, items)
+            return
+        # Sixteen chunks are as much text as a large bzip3 block, whose decompression would leave workers idle.
+        n_ahead = max(16, 3 * workers)
+        with _OneThreadEach():
+            pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker)
+            try:
+                under_way: deque[Future[bytes]] = deque()
+                for item in items:
+                    under_way.append(pool.submit(function, item))
+                    if len(under_way) >= n_ahead:
+                        yield under_way.popleft().result()
+                while under_way:
+                    yield under_way.popleft().result()
+            except BrokenProcessPool:
+                raise UserError(
+                    "a worker process was killed, most likely for want of memory: use fewer --workers; "
+                    "the same command goes on from here"
+                ) from None
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+    return run
+
+
+class _OneThreadEach:
+    """Workers, not threads, fill the cores; numpy's libraries read these when a worker starts."""
+
+    _NAMES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+    def __enter__(self) -> None:
+        self._before = {name: os.environ.get(name) for name in self._NAMES}
+        os.environ.update(dict.fromkeys(self._NAMES, "1"))
+
+    def __exit__(self, *_: object) -> None:
+        for name, value in self._before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _start_worker() -> None:
+    """Ctrl-C is the parent's to handle; and a worker whose parent was killed must not stay behind."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()

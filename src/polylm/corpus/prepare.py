@@ -1,0 +1,371 @@
+"""Raw text to training data: count, choose the vocabulary, encode.
+
+The text is read once. It is cut into chunks of about four megabytes, and each is analysed to numbers of a table of its
+own; that is the slow step, and the one that workers or a cluster share. When all chunks are counted the vocabulary is
+known, and encoding is a look-up. A chunk's analysis is kept under a name made from its text and the settings, so a run
+that was killed finds what it had done, whatever else has changed. What is written depends on the text and the settings
+alone: not on the number of workers, the engine, or how often the run was interrupted.
+"""
+
+import errno
+import fcntl
+import hashlib
+import heapq
+import io
+import itertools
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from polylm import __version__
+from polylm.atomic import write_bytes
+from polylm.corpus.engine import Engine, local
+from polylm.corpus.shards import FORMAT, MANIFEST, ShardWriter, read_manifest, write_manifest
+from polylm.corpus.sources import Source, find_sources, lines_of
+from polylm.corpus.vocabulary import Vocabulary, VocabularySettings
+from polylm.errors import UserError
+from polylm.text.analyzer import LINE, Analyzer
+from polylm.text.lemmatizer import MARKERS
+from polylm.text.pipeline import UNKNOWN, TextPipeline, TextSettings
+
+WORK = ".work"  # below the output folder while a run is unfinished
+_MAX_COUNTED = 2_000_000  # distinct symbols held in memory; above, counts go to sorted files
+
+
+@dataclass(frozen=True)
+class PrepareSettings:
+    """Everything, besides the text, that the output depends on."""
+
+    text: TextSettings = field(default_factory=TextSettings)
+    vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
+    errors: str = "strict"  # or "replace": what to do with bytes that are not text
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands: bytes of text done and, as far as can be told, in all; words counted so far."""
+
+    stage: str
+    done: int
+    total: int
+    words: int = 0
+
+
+def prepare(
+    paths: Iterable[str | Path],
+    out: str | Path,
+    settings: PrepareSettings | None = None,
+    *,
+    engine: Engine | None = None,
+    report: Callable[[Progress], None] = lambda progress: None,
+) -> dict[str, Any]:
+    """Make the folder `out` a prepared corpus; the manifest is returned. Run again after a stop, it goes on."""
+    settings = settings or PrepareSettings()
+    sources = find_sources(paths)
+    out = Path(out)
+    with _locked(out), _told_about_disk(out):
+        # The weights of the tagger are part of the settings, so that the chunks of another tagger are never taken.
+        settings = PrepareSettings(TextPipeline(settings=settings.text).settings, settings.vocabulary, settings.errors)
+        digests = [source.sha256() for source in sources]
+        described = [
+            {"name": source.path.name, "bytes": source.n_bytes, "sha256": digest}
+            for source, digest in zip(sources, digests, strict=True)
+        ]
+        if (out / MANIFEST).exists():
+            manifest = _finished(out, settings, described)
+        else:
+            work = out / WORK
+            work.mkdir(exist_ok=True)
+            chunks = _analyze(sources, digests, work, settings, engine or local(), report)
+            vocabulary, n_words = _choose_vocabulary(chunks, work, settings, report)
+            manifest = {
+                "format": FORMAT,
+                "polylm": __version__,
+                "settings": describe(settings),
+                "sources": described,
+                "words": n_words,
+                "focus_missing": [word for word in settings.vocabulary.focus if not vocabulary.count(word)],
+                **_encode(chunks, out, vocabulary, settings.text, report),
+            }
+            write_manifest(out, manifest)
+        shutil.rmtree(out / WORK, ignore_errors=True)
+    return manifest
+
+
+def describe(settings: PrepareSettings) -> dict[str, Any]:
+    """The settings as the manifest has them."""
+    vocabulary = settings.vocabulary
+    return {
+        "text": asdict(settings.text),
+        "errors": settings.errors,
+        "min_count": str(vocabulary.min_count),
+        "poly_count": str(vocabulary.poly_count),
+        "senses": vocabulary.senses,
+        "max_words": vocabulary.max_words,
+        "focus": list(vocabulary.focus),
+        "n_senses": dict(vocabulary.n_senses) if vocabulary.n_senses else None,
+    }
+
+
+def _finished(out: Path, settings: PrepareSettings, described: list[dict[str, Any]]) -> dict[str, Any]:
+    manifest = read_manifest(out)
+    if manifest["sources"] != described:
+        raise UserError(f"{out} holds a corpus prepared from other text: choose another folder, or delete this one")
+    if manifest["settings"] != describe(settings) or manifest["polylm"] != __version__:
+        raise UserError(f"{out} was prepared with other settings: choose another folder, or delete this one")
+    return manifest
+
+
+# Analysis: chunks of text to files of numbers, in parallel.
+
+
+def analyze_chunk(settings: TextSettings, chunk: bytes) -> bytes:
+    """What is kept of a chunk: its symbols as numbers of its own table, the table, and how often each occurs."""
+    analyzer = _analyzer(settings)
+    numbers = analyzer(lines_of(chunk))
+    table = analyzer.symbols
+    counts = np.bincount(numbers, minlength=len(table))
+    used = np.flatnonzero(counts)
+    renumbered = np.zeros(len(table), dtype=np.uint16 if len(used) <= 1 << 16 else np.uint32)
+    renumbered[used] = np.arange(len(used))
+    strings = np.frombuffer("\n".join(table[i] for i in used).encode("utf-8"), dtype=np.uint8)
+    file = io.BytesIO()
+    np.savez(file, numbers=renumbered[numbers], table=strings, counts=counts[used])
+    return file.getvalue()
+
+
+@lru_cache(maxsize=1)
+def _analyzer(settings: TextSettings) -> Analyzer:
+    """One for each process: what it remembers makes it fast."""
+    return TextPipeline(settings=settings).analyzer()
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    path: Path
+
+    def counts(self) -> Iterator[tuple[str, int]]:
+        with np.load(self.path) as arrays:
+            yield from zip(self._table(arrays), arrays["counts"].tolist(), strict=True)
+
+    def encode(self, vocabulary: Vocabulary) -> np.ndarray[Any, Any]:
+        unknown = vocabulary[UNKNOWN]
+        with np.load(self.path) as arrays:
+            ids = np.array([vocabulary.get(word, unknown) for word in self._table(arrays)], dtype=np.uint32)
+            encoded: np.ndarray[Any, Any] = ids[arrays["numbers"]]
+            return encoded
+
+    @staticmethod
+    def _table(arrays: Any) -> list[str]:
+        if not len(arrays["counts"]):
+            return []
+        strings: str = arrays["table"].tobytes().decode("utf-8")
+        return strings.split("\n")
+
+
+def _analyze(
+    sources: list[Source],
+    digests: list[str],
+    work: Path,
+    settings: PrepareSettings,
+    engine: Engine,
+    report: Callable[[Progress], None],
+) -> list[_Chunk]:
+    """One file of numbers for each chunk, in the order of the text; those that are there already are kept."""
+    fingerprint = json.dumps([FORMAT, __version__, asdict(settings.text), settings.errors]).encode()
+    size = _SizeEstimate(sources)
+    paths: list[Path] = []
+    under_way: dict[Path, int] = {}  # chunks handed out: their sizes, in order
+
+    def name_of(*parts: bytes) -> str:
+        return hashlib.blake2b(b"".join((fingerprint, *parts)), digest_size=16).hexdigest()
+
+    def unread() -> Iterator[bytes]:
+        for source, digest in zip(sources, digests, strict=True):
+            record = work / f"source-{name_of(digest.encode())}.json"  # written when all of its chunks are known
+            known = json.loads(record.read_bytes()) if record.exists() else None
+            if known and all((work / name).exists() for name in known["chunks"]):
+                paths.extend(work / name for name in known["chunks"])
+                size.add(source, known["bytes"])
+                continue
+            names, n_bytes = [], 0
+            for chunk in source.chunks(settings.errors):
+                path = work / f"{name_of(chunk)}.npz"
+                paths.append(path)
+                names.append(path.name)
+                n_bytes += len(chunk)
+                if path.exists() or path in under_way:
+                    continue
+                under_way[path] = len(chunk)
+                yield chunk
+            size.add(source, n_bytes)
+            write_bytes(record, json.dumps({"chunks": names, "bytes": n_bytes}).encode())
+
+    n_words = 0
+    for result in engine(partial(analyze_chunk, settings.text), unread()):
+        path = next(iter(under_way))
+        write_bytes(path, result)
+        size.done += under_way.pop(path)
+        n_words += _n_words(_Chunk(path).counts())
+        report(Progress("analysing", size.done, size.total, n_words))
+    return [_Chunk(path) for path in paths]
+
+
+class _SizeEstimate:
+    """How much text there is, guessed from the files' sizes until they have been read."""
+
+    _RATIOS: ClassVar = {".gz": 2.8, ".bz2": 3.7, ".xz": 3.6, ".zst": 3.2, ".bz3": 4.5}
+
+    def __init__(self, sources: list[Source]) -> None:
+        self.done = 0
+        self._sizes = {s: round(s.n_bytes * self._RATIOS.get(s.path.suffix.lower(), 1.0)) for s in sources}
+
+    def add(self, source: Source, n_bytes: int) -> None:
+        self._sizes[source] = n_bytes
+
+    @property
+    def total(self) -> int:
+        return max(sum(self._sizes.values()), self.done)
+
+
+# Counting and the choice of words.
+
+
+def _n_words(counts: Iterable[tuple[str, int]]) -> int:
+    """Words of the text: markers and line ends are not."""
+    return sum(count for symbol, count in counts if symbol != LINE and symbol not in MARKERS)
+
+
+def _choose_vocabulary(
+    chunks: list[_Chunk], work: Path, settings: PrepareSettings, report: Callable[[Progress], None]
+) -> tuple[Vocabulary, int]:
+    with _Counts(work) as counts:
+        for number, chunk in enumerate(chunks, 1):
+            counts.add(chunk.counts())
+            report(Progress("counting", number, len(chunks), counts.n_words))
+        if not counts.n_words:
+            raise UserError("there are no words in the text that was given")
+        vocabulary = Vocabulary.from_counts(
+            counts.items(), counts.n_words, settings.vocabulary, markers=settings.text.lemmatize
+        )
+        return vocabulary, counts.n_words
+
+
+class _Counts:
+    """Exact counts of any number of symbols in bounded memory: what does not fit goes to sorted files."""
+
+    def __init__(self, work: Path) -> None:
+        self.n_words = 0
+        self._work = work
+        self._counts: Counter[str] = Counter()
+        self._spilled: list[Path] = []
+
+    def __enter__(self) -> "_Counts":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for path in self._spilled:
+            path.unlink()
+
+    def add(self, counts: Iterable[tuple[str, int]]) -> None:
+        batch = dict(counts)
+        self.n_words += _n_words(batch.items())
+        self._counts.update(batch)
+        if len(self._counts) > _MAX_COUNTED:
+            path = self._work / f"counts-{len(self._spilled)}.tsv"
+            rows = (f"{symbol}\t{count}\n" for symbol, count in sorted(self._counts.items()))
+            write_bytes(path, "".join(rows).encode("utf-8"))
+            self._spilled.append(path)
+            self._counts.clear()
+
+    def items(self) -> Iterator[tuple[str, int]]:
+        """Each symbol once, with its count in all."""
+        if not self._spilled:
+            yield from self._counts.items()
+            return
+        streams = [_read_counts(path) for path in self._spilled]
+        merged = heapq.merge(*streams, sorted(self._counts.items()))
+        for symbol, group in itertools.groupby(merged, key=lambda pair: pair[0]):
+            yield symbol, sum(count for _, count in group)
+
+
+def _read_counts(path: Path) -> Iterator[tuple[str, int]]:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        for row in file:
+            symbol, _, count = row.rstrip("\n").partition("\t")
+            yield symbol, int(count)
+
+
+# Encoding.
+
+
+def _encode(
+    chunks: list[_Chunk], out: Path, vocabulary: Vocabulary, text: TextSettings, report: Callable[[Progress], None]
+) -> dict[str, Any]:
+    """Write everything but the manifest, and say for the manifest what was written."""
+    writer = ShardWriter(out, len(vocabulary))
+    for number, chunk in enumerate(chunks, 1):
+        writer.add(chunk.encode(vocabulary))
+        report(Progress("encoding", number, len(chunks)))
+    shards = writer.close()
+    contents = {"vocabulary.tsv": vocabulary.to_bytes(), "text.json": text.to_bytes()}
+    for name, data in contents.items():
+        write_bytes(out / name, data)
+    return {
+        "lines": vocabulary.count(LINE),
+        "ids": sum(shard["ids"] for shard in shards),
+        "unknown": vocabulary.count(UNKNOWN),
+        "vocabulary": {
+            "words": len(vocabulary),
+            "polysemous": sum(n > 1 for n in vocabulary.n_senses),
+            "senses": sum(vocabulary.n_senses),
+            "sha256": vocabulary.sha256,
+        },
+        "dtype": writer.dtype.str,
+        "shards": shards,
+        "files": [{"file": name, "sha256": hashlib.sha256(data).hexdigest()} for name, data in contents.items()],
+    }
+
+
+# The folder.
+
+
+@contextmanager
+def _locked(out: Path) -> Iterator[None]:
+    """The output folder, for this run alone. The lock is the system's: it goes when the process does."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        handle = os.open(out, os.O_RDONLY)
+    except (FileExistsError, NotADirectoryError):
+        raise UserError(f"{out} is a file: name a folder to write to") from None
+    except PermissionError:
+        raise UserError(f"the folder {out} may not be written to: check its permissions") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise UserError(f"another run is writing to {out}: wait for it, or choose another folder") from None
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _told_about_disk(out: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        raise UserError(
+            f"there is no room left to write to {out} ({error.strerror}): make room and run the same command again, "
+            "it goes on from where it stopped"
+        ) from None

@@ -1,0 +1,1 @@
+"""polylm in other systems, each behind an extra of its own."""

@@ -1,0 +1,70 @@
+"""How far long work has come: a bar on a terminal, a plain line now and then in a pipe."""
+
+import sys
+import time
+from types import TracebackType
+from typing import Protocol
+
+
+class Step(Protocol):
+    """What is reported: `done` of `total` in one stage, and the words counted so far."""
+
+    @property
+    def stage(self) -> str: ...
+    @property
+    def done(self) -> int: ...
+    @property
+    def total(self) -> int: ...
+    @property
+    def words(self) -> int: ...
+
+
+class Bar:
+    """Call it with each step. Written to standard error, so that results can be piped."""
+
+    def __init__(self, interval: float = 10.0) -> None:
+        self._interval = interval
+        self._stage = ""
+        self._started = self._last = time.monotonic()
+        self._live = sys.stderr.isatty()
+
+    def __enter__(self) -> "Bar":
+        if self._live:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+            self._progress = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TextColumn("{task.fields[rate]}"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+            )
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._progress.stop()
+
+    def __call__(self, step: Step) -> None:
+        now = time.monotonic()
+        new_stage = step.stage != self._stage
+        if new_stage:
+            self._stage, self._started = step.stage, now
+            if self._live:
+                self._task = self._progress.add_task(step.stage, total=step.total, rate="")
+            self._first_words = step.words
+        seconds = max(now - self._started, 1e-9)
+        words = step.words - self._first_words
+        rate = f"{words / seconds:,.0f} words/s" if words and seconds > 1 else ""
+        if self._live:
+            self._progress.update(self._task, completed=step.done, total=step.total, rate=rate)
+        elif new_stage or now - self._last >= self._interval or step.done >= step.total:
+            self._last = now
+            share = step.done / max(step.total, 1)
+            left = f", about {seconds * (1 - share) / share:.0f} s left" if 0 < share < 1 and seconds > 1 else ""
+            print(f"{step.stage}: {share:.0%}{', ' + rate if rate else ''}{left}", file=sys.stderr, flush=True)

@@ -1,0 +1,95 @@
+"""(word, Penn tag) to lemma and inflection marker, as in appendix B of the paper.
+
+A word whose tag says it is inflected is read as two tokens, its lemma and a marker; every other word is read as it is,
+in lower case. Lemmas come from lemminflect, a few suppletive comparatives from a table. Answers are remembered, since
+lemminflect takes some 60 microseconds a word.
+"""
+
+import importlib
+import importlib.abc
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+MARKERS = ("[PL]", "[PAST]", "[GER]", "[N3RD]", "[3RD]", "[PART]", "[COMP]", "[SUP]")
+
+# Penn tag -> (marker, part of speech as lemminflect names it). Any other tag leaves the word whole.
+INFLECTIONS = {
+    "NNS": ("[PL]", "NOUN"),
+    "VBD": ("[PAST]", "VERB"),
+    "VBG": ("[GER]", "VERB"),
+    "VBP": ("[N3RD]", "VERB"),
+    "VBZ": ("[3RD]", "VERB"),
+    "VBN": ("[PART]", "VERB"),
+    "JJR": ("[COMP]", "ADJ"),
+    "RBR": ("[COMP]", "ADV"),
+    "JJS": ("[SUP]", "ADJ"),
+    "RBS": ("[SUP]", "ADV"),
+}
+
+# Where lemminflect has none, or a worse one first: it reads more as much, and leaves as more than one leave.
+_IRREGULAR = {
+    **{(word, tag): word for word in ("more", "less") for tag in ("JJR", "RBR")},
+    **{(word, tag): word for word in ("most", "least") for tag in ("JJS", "RBS")},
+    ("better", "JJR"): "good", ("best", "JJS"): "good", ("better", "RBR"): "well", ("best", "RBS"): "well",
+    ("worse", "JJR"): "bad", ("worst", "JJS"): "bad", ("worse", "RBR"): "badly", ("worst", "RBS"): "badly",
+    ("later", "RBR"): "late", ("leaves", "NNS"): "leaf",
+}  # fmt: skip
+
+
+class Lemmatizer:
+    """Callable: `lemmatizer("banks", "NNS")` is `("bank", "[PL]")`, `lemmatizer("The", "DT")` is `("the", None)`."""
+
+    def __init__(self, max_remembered: int = 500_000) -> None:
+        self._lemmas: dict[tuple[str, str], str] = dict(_IRREGULAR)
+        self._max_remembered = max_remembered
+        self._lemminflect = _import_lemminflect()
+
+    def __call__(self, word: str, tag: str) -> tuple[str, str | None]:
+        word = word.lower()
+        inflection = INFLECTIONS.get(tag)
+        if inflection is None or not word.isalpha():
+            return word, None
+        marker, pos = inflection
+        lemma = self._lemmas.get((word, tag))
+        if lemma is None:
+            if len(self._lemmas) >= self._max_remembered:
+                self._lemmas = dict(_IRREGULAR)
+            lemma = self._lemmas[word, tag] = self._look_up(word, tag, pos)
+        return lemma, marker
+
+    def _look_up(self, word: str, tag: str, pos: str) -> str:
+        candidates = self._lemminflect.getLemma(word, pos)
+        if tag == "VBP" and word in candidates:  # they lay, they found: not the past of lie and find
+            return word
+        return candidates[0] if candidates and candidates[0].isalpha() else word
+
+
+@contextmanager
+def _hidden(name: str) -> Iterator[None]:
+    """Make `import name` fail inside the block, unless the module is loaded already."""
+
+    class Hide(importlib.abc.MetaPathFinder):
+        def find_spec(
+            self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        ) -> ModuleSpec | None:
+            if fullname == name:
+                raise ImportError(f"{name} is hidden")
+            return None
+
+    finder = Hide()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+def _import_lemminflect() -> ModuleType:
+    """lemminflect without spaCy, which it would otherwise load, some seconds of it, only to hook itself in."""
+    if "lemminflect" in sys.modules:
+        return sys.modules["lemminflect"]
+    with _hidden("spacy"):
+        return importlib.import_module("lemminflect")

@@ -1,0 +1,78 @@
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polylm.text.lemmatizer import INFLECTIONS, MARKERS, Lemmatizer
+
+CASES = [
+    ("Banks", "NNS", "bank", "[PL]"),
+    ("was", "VBD", "be", "[PAST]"),
+    ("Running", "VBG", "run", "[GER]"),
+    ("are", "VBP", "be", "[N3RD]"),
+    ("goes", "VBZ", "go", "[3RD]"),
+    ("put", "VBN", "put", "[PART]"),
+    ("bigger", "JJR", "big", "[COMP]"),
+    ("faster", "RBR", "fast", "[COMP]"),
+    ("oldest", "JJS", "old", "[SUP]"),
+    ("best", "RBS", "well", "[SUP]"),
+    ("better", "JJR", "good", "[COMP]"),
+    ("worse", "RBR", "badly", "[COMP]"),
+    ("more", "JJR", "more", "[COMP]"),
+    ("least", "RBS", "least", "[SUP]"),
+    ("later", "RBR", "late", "[COMP]"),
+    ("leaves", "NNS", "leaf", "[PL]"),
+    ("leaves", "VBZ", "leave", "[3RD]"),
+    ("saw", "VBD", "see", "[PAST]"),
+    ("saw", "VBP", "saw", "[N3RD]"),
+    ("lay", "VBD", "lie", "[PAST]"),
+    ("lay", "VBP", "lay", "[N3RD]"),
+    ("cafés", "NNS", "café", "[PL]"),
+    ("men", "NNS", "man", "[PL]"),
+    ("Bank", "NN", "bank", None),
+    ("Smiths", "NNPS", "smiths", None),
+    ("can", "MD", "can", None),
+    ("'re", "VBP", "'re", None),
+    ("1990s", "NNS", "1990s", None),
+    ("co-ops", "NNS", "co-ops", None),
+]
+
+
+@pytest.fixture(scope="module")
+def lemmatizer():
+    return Lemmatizer()
+
+
+@pytest.mark.parametrize(("word", "tag", "lemma", "marker"), CASES)
+def test_lemma_and_marker(lemmatizer, word, tag, lemma, marker):
+    assert lemmatizer(word, tag) == (lemma, marker)
+
+
+def test_ten_tags_share_eight_markers():
+    assert {marker for marker, _ in INFLECTIONS.values()} == set(MARKERS)
+    assert INFLECTIONS["JJR"][0] == INFLECTIONS["RBR"][0]
+    assert INFLECTIONS["JJS"][0] == INFLECTIONS["RBS"][0]
+    assert len({INFLECTIONS[tag][0] for tag in INFLECTIONS if tag[0] in "NV"}) == 6
+
+
+@given(st.text(min_size=1, max_size=20), st.sampled_from([*INFLECTIONS, "NN", "XX", ""]))
+def test_any_word_has_a_lemma(word, tag):
+    lemmatizer = Lemmatizer()
+    lemma, marker = lemmatizer(word, tag)
+    assert lemma
+    assert (marker is not None) == (tag in INFLECTIONS and word.lower().isalpha())
+    assert lemmatizer(word, tag) == (lemma, marker)
+
+
+def test_what_is_remembered_does_not_change_answers():
+    forgetful, lemmatizer = Lemmatizer(max_remembered=1), Lemmatizer()
+    assert [forgetful(w, t) for w, t, _, _ in CASES] == [lemmatizer(w, t) for w, t, _, _ in CASES]
+
+
+@pytest.mark.slow
+def test_spacy_is_not_loaded_along():
+    pytest.importorskip("spacy")
+    code = "import sys; from polylm.text.lemmatizer import Lemmatizer; Lemmatizer(); print('spacy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

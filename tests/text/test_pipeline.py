@@ -1,0 +1,144 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polylm.errors import UserError
+from polylm.text.analyzer import LINE, Analyzer
+from polylm.text.lemmatizer import Lemmatizer
+from polylm.text.pipeline import TextPipeline, TextSettings
+from polylm.text.tagger import CompactTagger
+from tests.conftest import SENTENCES, make_lines
+
+PIPELINE = TextPipeline()
+SURFACE = TextPipeline(settings=TextSettings(lemmatize=False))
+
+
+class Everything(dict):
+    """A vocabulary that has every word."""
+
+    def __missing__(self, word):
+        self[word] = len(self)
+        return self[word]
+
+    def get(self, word, default=None):
+        return self[word]
+
+
+@pytest.fixture
+def pipeline():
+    vocabulary = {"[PAD]": 0, "[UNK]": 1, "[MASK]": 2, LINE: 3, "the": 4, "bank": 5, "[PL]": 6, "fall": 7, "[PAST]": 8}
+    return TextPipeline(vocabulary)
+
+
+def test_ids_and_alignment(pipeline):
+    text = "The banks fell,\n\n the BANK."
+    tokens = pipeline.encode(text)
+    assert tokens.ids.tolist() == [4, 5, 6, 7, 8, 1, 3, 4, 5, 1]
+    assert [word.text for word in tokens.words] == ["The", "banks", "fell", ",", "the", "BANK", "."]
+    assert tokens.word_of_id.tolist() == [0, 1, 1, 2, 2, 3, -1, 4, 5, 6]
+    assert tokens.id_of_word.tolist() == [0, 1, 3, 5, 7, 8, 9]
+    assert tokens.ids_of(1) == slice(1, 3)
+    assert tokens.ids_of(5) == slice(8, 9)
+    assert tokens.span_of(2) == (4, 9)
+    assert tokens.span_of(6) is None
+    assert tokens.word_at(4) == tokens.word_at(8) == 1
+    assert tokens.word_at(9) is None
+    assert tokens.word_at(len(text)) is None
+
+
+def test_words_that_are_tokens(pipeline):
+    tokens = pipeline.encode(["The", "banks", "fell"])
+    assert tokens.text == "The banks fell"
+    assert tokens.ids.tolist() == [4, 5, 6, 7, 8]
+    assert tokens.span_of(1) == (4, 9)
+
+
+def test_empty(pipeline):
+    for empty in ("", " \n ", []):
+        assert pipeline.encode(empty).ids.tolist() == []
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.text() | st.lists(st.sampled_from(SENTENCES)).map("\n".join))
+def test_alignment_is_lossless_both_ways(text):
+    tokens = TextPipeline.encode(_with_vocabulary(PIPELINE), text)
+    assert "".join(text[w.start : w.end] for w in tokens.words) == "".join(text.split())
+    for index, word in enumerate(tokens.words):
+        assert text[word.start : word.end] == word.text
+        assert tokens.word_at(word.start) == tokens.word_at(word.end - 1) == index
+        assert (tokens.word_of_id[tokens.ids_of(index)] == index).all()
+    for position, index in enumerate(tokens.word_of_id):
+        assert (tokens.span_of(position) is None) == (index == -1)
+    assert (tokens.word_of_id >= 0).sum() == len(tokens.words) + sum(word.marker is not None for word in tokens.words)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"])) | st.sampled_from(SENTENCES))
+)
+@pytest.mark.parametrize("pipeline", [PIPELINE, SURFACE], ids=["lemmas", "surface"])
+def test_the_fast_way_reads_what_the_careful_way_reads(pipeline, lines):
+    expected = [symbol for line in lines if line.split() for symbol in _symbols(pipeline, line)]
+    analyzer = pipeline.analyzer()
+    numbers = analyzer(lines)
+    assert [analyzer.symbols[number] for number in numbers] == expected
+
+
+def test_a_text_of_lines_is_read_as_its_lines():
+    together = [(w.lemma, w.marker) for w in PIPELINE.analyze("\n".join(SENTENCES))]
+    apart = [(w.lemma, w.marker) for line in SENTENCES for w in PIPELINE.analyze(line)]
+    assert together == apart
+
+
+def test_forgetting_changes_nothing():
+    lines = make_lines(200)
+    expected = PIPELINE.analyzer()
+    numbers = expected(lines)
+    strings = [expected.symbols[number] for number in numbers]
+    forgetful = Analyzer(CompactTagger(), Lemmatizer(), max_remembered=50)
+    found = []
+    for line in lines:
+        numbers = forgetful([line])
+        found += [forgetful.symbols[number] for number in numbers]
+    assert found == strings
+
+
+def test_settings_are_kept_and_checked(tmp_path):
+    path = tmp_path / "text.json"
+    path.write_bytes(PIPELINE.settings.to_bytes())
+    settings = TextSettings.load(path)
+    assert settings == PIPELINE.settings
+    assert settings.tagger_sha256 == PIPELINE.tagger.sha256
+    TextPipeline(settings=settings)
+    with pytest.raises(UserError, match="another 'english' tagger"):
+        TextPipeline(settings=TextSettings(tagger_sha256="0" * 64))
+    for wrong in ("{", "[]", json.dumps({"lemmatise": True}), json.dumps({"tagger": "stanford"})):
+        path.write_text(wrong)
+        with pytest.raises(UserError, match="text.json"):
+            TextSettings.load(path)
+
+
+def test_without_a_vocabulary_there_are_no_ids():
+    with pytest.raises(UserError, match="no vocabulary"):
+        PIPELINE.encode("a")
+
+
+def _symbols(pipeline, line):
+    for word in pipeline.analyze(line):
+        yield word.lemma
+        if word.marker:
+            yield word.marker
+    yield LINE
+
+
+def _with_vocabulary(pipeline):
+    copy = object.__new__(TextPipeline)
+    copy.__dict__.update(pipeline.__dict__, vocabulary=Everything())
+    return copy
+
+
+def test_ids_are_small_integers():
+    assert _with_vocabulary(PIPELINE).encode("a b").ids.dtype == np.int32
