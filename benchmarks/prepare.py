@@ -97,7 +97,7 @@ def workers(paths: list[Path]) -> None:
 
 def memory(paths: list[Path]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for megabytes in (50, 100, 200, 400):
+        for megabytes in (100, 300, 900):
             text = Path(folder) / f"{megabytes}.txt"
             text.write_bytes(first_bytes(paths, megabytes * 1_000_000))
             seconds, peak = command([text], Path(folder) / f"out{megabytes}")

@@ -3,9 +3,9 @@
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/tagger.py DATA
 
 DATA holds tagging/brown.jsonl.xz and tagging/ewt_test.jsonl.xz, {"w": words, "t": Penn tags, "l": lemmas} a line. A
-word counts when it is alphabetic and its gold tag is not SKIP. `class` is the share with the right inflection marker (Brown
-does not tell VB from VBP: there they are one class), `class+lemma` with the right lemma too, `tag` with the right Penn
-tag. Speed is words a second of the processor on Brown, words known already, so the tagging alone.
+word counts when it is alphabetic and its gold tag is not SKIP. `class` is the share with the right inflection marker
+(Brown does not tell VB from VBP: there they are one class), `class+lemma` with the right lemma too, `tag` with the
+right Penn tag. Speed is words a second of the processor on Brown, words known already, so the tagging alone.
 """
 
 import json

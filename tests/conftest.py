@@ -5,6 +5,10 @@ import random
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("polylm", deadline=None)  # the first example may load a tagger
+settings.load_profile("polylm")
 
 
 @pytest.fixture(scope="session")

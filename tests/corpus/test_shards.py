@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from polylm.corpus.prepare import prepare
@@ -19,7 +19,6 @@ def corpus(tmp_path):
     return tmp_path / "out"
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 99), max_size=30), max_size=10), st.integers(1, 20))
 def test_writer_keeps_every_id(tmp_path_factory, parts, shard_ids):
     folder = tmp_path_factory.mktemp("shards")

@@ -61,7 +61,7 @@ def test_empty(pipeline):
         assert pipeline.encode(empty).ids.tolist() == []
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.text() | st.lists(st.sampled_from(SENTENCES)).map("\n".join))
 def test_alignment_is_lossless_both_ways(text):
     tokens = TextPipeline.encode(_with_vocabulary(PIPELINE), text)
@@ -75,7 +75,7 @@ def test_alignment_is_lossless_both_ways(text):
     assert (tokens.word_of_id >= 0).sum() == len(tokens.words) + sum(word.marker is not None for word in tokens.words)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"])) | st.sampled_from(SENTENCES))
 )

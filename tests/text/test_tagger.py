@@ -30,7 +30,7 @@ def test_nothing_in_nothing_out(tagger):
     assert tagger.tag([[], ["Hello"], []])[1] == tagger.tag([["Hello"]])[0]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.lists(st.sampled_from(WORDS) | st.text(min_size=1, max_size=6), max_size=12), max_size=8))
 def test_a_line_gets_the_same_tags_alone_and_among_others(lines):
     tagger = CompactTagger()

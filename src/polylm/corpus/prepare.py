@@ -38,7 +38,7 @@ from polylm.text.lemmatizer import MARKERS
 from polylm.text.pipeline import UNKNOWN, TextPipeline, TextSettings
 
 WORK = ".work"  # below the output folder while a run is unfinished
-_MAX_COUNTED = 2_000_000  # distinct symbols held in memory; above, counts go to sorted files
+_MAX_COUNTED = 1_000_000  # distinct symbols held in memory; above, counts go to sorted files
 
 
 @dataclass(frozen=True)

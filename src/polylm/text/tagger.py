@@ -8,6 +8,7 @@ products are exact, and a word gets the same tag alone or in a gigabyte, on any 
 """
 
 import hashlib
+import unicodedata
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -77,8 +78,10 @@ class Tagger(ABC):
 
 
 def word_features(word: str) -> list[bytes]:
-    """What the small tagger sees of a word: its letters in lower case, its ends, its shape."""
+    """What the small tagger sees of a word: its letters in lower case and without accents, its ends, its shape."""
     lower = word.lower()
+    if not lower.isascii():
+        lower = "".join(c for c in unicodedata.normalize("NFKD", lower) if not unicodedata.combining(c)) or lower
     shape = "".join(
         (
             "a"

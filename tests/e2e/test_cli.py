@@ -1,0 +1,160 @@
+"""The command line as a user meets it: what it prints, and one sentence with status 2 for each mistake."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from polylm import __version__
+from tests.conftest import contents, make_lines
+
+
+def polylm(*arguments, stdin=b"", env=None):
+    command = [sys.executable, "-m", "polylm", *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, env={**os.environ, **(env or {})})
+
+
+def sentence(result):
+    """The error, which must be one line and no traceback, for a user's mistake."""
+    errors = result.stderr.decode()
+    assert result.returncode == 2, errors
+    assert "Traceback" not in errors
+    last = errors.splitlines()[-1]
+    assert last.startswith("polylm: ")
+    return last
+
+
+def test_version():
+    assert polylm("--version").stdout.decode() == f"polylm {__version__}\n"
+
+
+def test_analyze_prints_a_table_in_a_pipe():
+    lines = polylm("analyze", "The banks fell.").stdout.decode().splitlines()
+    assert lines[0].split("\t") == ["text", "start", "end", "tag", "lemma", "marker"]
+    assert lines[2].split("\t") == ["banks", "4", "9", "NNS", "bank", "[PL]"]
+
+
+def test_analyze_on_a_terminal():
+    parent, child = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    command = [sys.executable, "-m", "polylm", "analyze", "The banks fell."]
+    subprocess.run(command, stdout=child, env=environment, check=True)
+    os.close(child)
+    shown = b""
+    try:
+        while part := os.read(parent, 4096):
+            shown += part
+    except OSError:
+        pass
+    os.close(parent)
+    assert b"[PL]" in shown
+    assert b"banks" in shown
+
+
+def test_analyze_json_from_standard_input():
+    result = json.loads(polylm("analyze", "-", "--json", stdin="The cafés fell.\n".encode()).stdout)
+    assert result["text"] == "The cafés fell."
+    assert result["tokens"][1] == {
+        "text": "cafés",
+        "start": 4,
+        "end": 9,
+        "tag": "NNS",
+        "lemma": "café",
+        "marker": "[PL]",
+    }
+
+
+def test_analyze_surface():
+    tokens = json.loads(polylm("analyze", "The banks", "--surface", "--json").stdout)["tokens"]
+    assert [(t["lemma"], t["tag"], t["marker"]) for t in tokens] == [("the", None, None), ("banks", None, None)]
+
+
+def test_analyze_odd_text():
+    assert json.loads(polylm("analyze", "", "--json").stdout) == {"text": "", "tokens": []}
+    assert "standard input is not UTF-8 at byte 1" in sentence(polylm("analyze", "-", stdin=b"a\xff"))
+    shown = polylm("analyze", "é “x”", "--json", env={"PYTHONIOENCODING": "ascii"})
+    assert json.loads(shown.stdout)["text"] == "é “x”"
+    assert polylm("analyze", b"a\xffb".decode("utf-8", "surrogateescape"), "--json").returncode == 0
+    assert polylm("analyze", b"a\xffb".decode("utf-8", "surrogateescape")).returncode == 0
+
+
+def test_a_closed_pipe_is_quiet():
+    command = f"{sys.executable} -m polylm analyze '{'word ' * 20000}' | head -n 1"
+    result = subprocess.run(["bash", "-c", command], capture_output=True)
+    assert result.stderr == b""
+
+
+def test_prepare_prints_what_was_made(text_files, tmp_path):
+    result = polylm("prepare", text_files[0].parent, "--out", tmp_path / "out", "--min-count", "3", "--workers", 1)
+    assert result.returncode == 0, result.stderr
+    shown = result.stdout.decode()
+    assert "words on 1,800 lines" in shown
+    assert "of the text is unknown words" in shown
+    progress = result.stderr.decode().splitlines()
+    assert [line.split(":")[0] for line in progress if "100%" in line] == ["analysing", "counting", "encoding"]
+
+
+def test_prepare_json_and_lists(text_files, tmp_path):
+    (tmp_path / "focus.txt").write_text("leaf\nunicorn\n")
+    (tmp_path / "senses.tsv").write_text("river\t3\n")
+    options = ["--focus", tmp_path / "focus.txt", "--senses-file", tmp_path / "senses.tsv", "--senses", 4]
+    result = polylm("prepare", *text_files, "--out", tmp_path / "out", *options, "--workers", 1, "--json")
+    manifest = json.loads(result.stdout)
+    assert manifest == json.loads((tmp_path / "out" / "manifest.json").read_bytes())
+    assert manifest["focus_missing"] == ["unicorn"]
+    rows = dict(line.split("\t", 1) for line in (tmp_path / "out" / "vocabulary.tsv").read_text().splitlines())
+    assert [rows[word].split("\t")[1] for word in ("leaf", "unicorn", "river", "the", ",")] == ["4", "4", "3", "4", "1"]
+
+
+def test_prepare_replaces_bytes_when_told(tmp_path):
+    (tmp_path / "x.txt").write_bytes(b"The b\xffnk fell.\0\n" * 20)
+    assert polylm("prepare", tmp_path / "x.txt", "--out", tmp_path / "out", "--errors", "replace").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "there are no words"),
+        (b"ok\n\xff\n", "x.txt is not UTF-8 at byte 3 of its text"),
+        (b"ok\n\0\n", "x.txt has a NUL byte at byte 3 of its text"),
+    ],
+)
+def test_bad_text_is_refused_and_leaves_nothing(tmp_path, content, message):
+    (tmp_path / "x.txt").write_bytes(content)
+    out = tmp_path / "out"
+    assert message in sentence(polylm("prepare", tmp_path / "x.txt", "--out", out))
+    assert not out.exists() or not [name for name in contents(out) if not name.startswith(".work/")]
+
+
+def test_wrong_arguments(tmp_path):
+    (tmp_path / "x.txt").write_text("\n".join(make_lines(5)))
+    file, out = tmp_path / "x.txt", tmp_path / "out"
+    for arguments, message in (
+        (["prepare", tmp_path / "none.txt", "--out", out], "there is no file or folder"),
+        (["prepare", file, "--out", file], "is a file: name a folder"),
+        (["prepare", file, "--out", out, "--min-count", "few"], "'few' is not a threshold"),
+        (["prepare", file, "--out", out, "--senses", "0"], "1 or more"),
+        (["prepare", file, "--out", out, "--workers", "0"], "--workers 1 or more"),
+        (["prepare", file, "--out", out, "--max-words", "2"], "no room"),
+        (["prepare", file, "--out", out, "--focus", tmp_path / "none"], "could not be read"),
+        (["prepare", file, "--out", "/proc/none"], "polylm: "),
+    ):
+        assert message in sentence(polylm(*arguments))
+    for arguments in (["prepare", file], ["nonsense"], ["analyze", "x", "--tagger", "y"]):
+        result = polylm(*arguments)
+        assert result.returncode == 2
+        assert b"Traceback" not in result.stderr
+
+
+def test_missing_extras_are_told(tmp_path):
+    """A package that is not installed is named with the command that installs it."""
+    for name in ("spacy", "ray"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError")
+    environment = {"PYTHONPATH": str(tmp_path)}
+    assert "pip install 'polylm[spacy]'" in sentence(polylm("analyze", "x", "--tagger", "spacy", env=environment))
+    (tmp_path / "x.txt").write_text("x")
+    arguments = ["prepare", tmp_path / "x.txt", "--out", tmp_path / "out", "--engine", "ray"]
+    assert "pip install 'polylm[ray]'" in sentence(polylm(*arguments, env=environment))

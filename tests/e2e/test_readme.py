@@ -1,0 +1,69 @@
+"""The README's commands and code run, and it says what they print."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import make_lines
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w*)\n(.*?)```", README, re.DOTALL)
+
+
+SHELL = [
+    line.split(" #")[0].strip() for language, code in BLOCKS if language == "sh" for line in code.splitlines() if line
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Somewhere with the files that the README speaks of, and `polylm` on the path."""
+    import gzip
+
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("\n".join(make_lines(100)))
+    (tmp_path / "more.txt.gz").write_bytes(gzip.compress("\n".join(make_lines(50, seed=1)).encode()))
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_polylm_commands(folder):
+    found = [command for command in SHELL if re.search(r"\bpolylm [a-z]", command)]
+    assert len(found) >= 3
+    for shown in found:
+        command = re.sub(r"\bpolylm (?=[a-z])", f"{sys.executable} -m polylm ", shown)
+        result = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True)
+        assert result.returncode == 0, f"{command}: {result.stderr}"
+    assert (folder / "corpus" / "manifest.json").exists()
+
+
+def test_python_code(folder):
+    code = [block for language, block in BLOCKS if language == "python"]
+    assert code
+    for block in code:
+        subprocess.run([sys.executable, "-c", block], cwd=folder, check=True, capture_output=True)
+
+
+def test_make_try_prints_what_the_readme_shows():
+    makefile = (ROOT / "Makefile").read_text()
+    sentence = re.search(r'polylm analyze "(.*)"', makefile)[1]
+    shown = next(block for language, block in BLOCKS if block.startswith("text")).splitlines()
+    printed = subprocess.run(
+        [sys.executable, "-m", "polylm", "analyze", sentence], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    for line, expected in zip(printed, shown[:-1], strict=False):
+        assert line.split() == expected.split()
+
+
+def test_make_has_the_two_commands():
+    assert {"make try", "make test"} <= set(SHELL)
+
+
+def test_installs_use_the_constraints():
+    found = [command for command in SHELL if command.startswith("pip install")]
+    assert found
+    assert all("-c constraints.txt" in command for command in found)

@@ -1,0 +1,24 @@
+"""What a folder pulls in: training will run where there is only torch, numpy and safetensors."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("bz3", "lemminflect", "ray", "regex", "rich", "safetensors", "spacy", "torch", "typer")
+
+
+@pytest.mark.parametrize(
+    ("module", "allowed"),
+    [
+        ("polylm", ()),
+        ("polylm.corpus.shards", ()),
+        ("polylm.text.pipeline", ("regex",)),
+        ("polylm.corpus.prepare", ("regex",)),
+        ("polylm.cli", ("typer", "rich")),
+    ],
+)
+def test_only_what_is_needed_is_imported(module, allowed):
+    code = f"import sys, {module}; print(*[name for name in {HEAVY} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(result.stdout.split()) <= set(allowed)
