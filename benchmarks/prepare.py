@@ -101,7 +101,7 @@ def memory(paths: list[Path]) -> None:
             text = Path(folder) / f"{megabytes}.txt"
             text.write_bytes(first_bytes(paths, megabytes * 1_000_000))
             seconds, peak = command([text], Path(folder) / f"out{megabytes}")
-            print(f"{megabytes} MB of text: {seconds:.0f} s, peak {peak:,.0f} MB", flush=True)
+            print(f"{text.stat().st_size / 1e6:.0f} MB of text: {seconds:.0f} s, peak {peak:,.0f} MB", flush=True)
 
 
 def whole(paths: list[Path]) -> None:

@@ -1,5 +1,6 @@
 """The command line: one function a command. It parses, calls and prints; what is done stands elsewhere."""
 
+import io
 import json
 import os
 import sys
@@ -31,6 +32,9 @@ TaggerName = Annotated[
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line. A user's mistake ends in one sentence and status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # whatever the text holds, printing it never fails
     try:
         app(arguments)
     except UserError as error:
@@ -148,10 +152,10 @@ def _print_summary(out: Path, manifest: dict[str, Any]) -> None:
         f"vocabulary: {vocabulary['words']:,} words, {vocabulary['polysemous']:,} of them with several senses, "
         f"{vocabulary['senses']:,} senses; {manifest['unknown'] / manifest['words']:.2%} of the text is unknown words"
     )
-    missing = manifest["focus_missing"]
+    missing = manifest["missing"]
     if missing:
         shown = ", ".join(missing[:10]) + (" …" if len(missing) > 10 else "")
-        print(f"{len(missing)} focus words do not occur in the text: {shown}")
+        print(f"{len(missing)} words of the focus and senses files do not occur in the text: {shown}")
 
 
 def _read_stdin() -> str:

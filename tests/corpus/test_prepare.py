@@ -53,7 +53,7 @@ def test_surface_forms(text_files, tmp_path):
 
 def test_focus_words_that_do_not_occur_are_told(text_files, tmp_path):
     chosen = PrepareSettings(vocabulary=VocabularySettings(focus=("bank", "unicorn")))
-    assert prepare(text_files, tmp_path / "out", chosen)["focus_missing"] == ["unicorn"]
+    assert prepare(text_files, tmp_path / "out", chosen)["missing"] == ["unicorn"]
 
 
 @pytest.mark.slow
@@ -125,6 +125,90 @@ def test_a_finished_run_is_left_alone(text_files, tmp_path):
     assert before == {path: path.stat().st_mtime_ns for path in out.iterdir()}
 
 
+def test_a_finished_corpus_that_was_damaged_is_made_again(text_files, tmp_path):
+    out = tmp_path / "out"
+    prepare(text_files, out, settings())
+    expected = contents(out)
+    (out / "shard-00000.bin").unlink()
+    prepare(text_files, out, settings())
+    assert contents(out) == expected
+    (out / "vocabulary.tsv").write_text("x")
+    prepare(text_files, out, settings())
+    assert contents(out) == expected
+
+
+def test_other_peoples_files_are_not_touched(text_files, tmp_path):
+    out = tmp_path / "out"
+    (out / ".work").mkdir(parents=True)
+    for name in ("vocabulary.tsv", ".work/thesis.txt"):
+        (out / name).write_text("mine")
+        with pytest.raises(UserError, match="holds other files"):
+            prepare(text_files, out, settings())
+        assert (out / name).read_text() == "mine"
+        (out / name).unlink()
+    (out / "manifest.json").write_text('{"format": 1}')
+    with pytest.raises(UserError, match="not the manifest of a prepared corpus"):
+        prepare(text_files, out, settings())
+    with pytest.raises(UserError, match="no name"):
+        prepare(text_files, "", settings())
+
+
+def test_leftovers_of_a_killed_run_are_cleared(text_files, tmp_path):
+    out = tmp_path / "out"
+    (out / ".work").mkdir(parents=True)
+    for name in (".work/made-by-polylm", "shard-00007.bin", ".shard-00000.bin.123.tmp"):
+        (out / name).write_text("old")
+    prepare(text_files, out, settings())
+    prepare(text_files, tmp_path / "whole", settings())
+    assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_damaged_work_is_done_again(text_files, tmp_path):
+    def stop(function, items):
+        yield from map(function, items)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prepare(text_files, tmp_path / "out", settings(), engine=stop)
+    work = tmp_path / "out" / ".work"
+    next(work.glob("source-*.json")).write_text("{")
+    next(work.glob("*.npz")).write_bytes(b"damaged")
+    with pytest.raises(UserError, match="was damaged and is deleted: run the same command again"):
+        prepare(text_files, tmp_path / "out", settings())
+    prepare(text_files, tmp_path / "out", settings())
+    prepare(text_files, tmp_path / "whole", settings())
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_text_that_changes_while_it_is_read_is_refused(text_files, tmp_path):
+    def meddle(function, items):
+        for item in items:
+            with text_files[0].open("a") as file:
+                file.write("More.\n")
+            yield function(item)
+
+    with pytest.raises(UserError, match=r"part-0.txt changed while it was read"):
+        prepare(text_files, tmp_path / "out", settings(), engine=meddle)
+
+
+def test_the_same_bytes_are_read_as_their_names_say(tmp_path):
+    import gzip
+
+    for name in ("q.dat", "q.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(b"The bank fell.\n" * 50))
+    chosen = PrepareSettings(errors="replace")
+    one = prepare([tmp_path / "q.dat", tmp_path / "q.gz"], tmp_path / "one", chosen)
+    two = prepare([tmp_path / "q.gz", tmp_path / "q.dat"], tmp_path / "two", chosen)
+    assert one["words"] == two["words"] > 200
+
+
+def test_other_versions_are_named(text_files, tmp_path, monkeypatch):
+    prepare(text_files, tmp_path / "out", settings())
+    monkeypatch.setattr(module, "__version__", "9.9")
+    with pytest.raises(UserError, match=r"prepared by polylm .*, and this is 9.9"):
+        prepare(text_files, tmp_path / "out", settings())
+
+
 def test_two_files_with_the_same_text(tmp_path):
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("The bank fell.\n" * 50)
@@ -141,8 +225,8 @@ def test_text_without_words(tmp_path):
 def test_progress_ends_at_all_of_it(text_files, tmp_path):
     steps = []
     prepare(text_files, tmp_path / "out", settings(), report=steps.append)
-    assert list(dict.fromkeys(step.stage for step in steps)) == ["analysing", "counting", "encoding"]
-    for stage in ("analysing", "counting", "encoding"):
+    assert list(dict.fromkeys(step.stage for step in steps)) == ["checking", "analysing", "counting", "encoding"]
+    for stage in ("checking", "analysing", "counting", "encoding"):
         last = [step for step in steps if step.stage == stage][-1]
         assert last.done == last.total
 

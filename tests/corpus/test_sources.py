@@ -2,6 +2,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import sys
 
 import pytest
@@ -64,7 +65,8 @@ def test_reads_every_format_alike(tmp_path, small_chunks, suffix):
 def test_damage_is_never_read_over(tmp_path, suffix):
     path = tmp_path / f"text{suffix}"
     whole = COMPRESS[suffix](TEXT)
-    for wrong in (whole[: len(whole) // 2], whole[:-3], b"this is not compressed text", TEXT):
+    second = bytes([whole[0] ^ 1]) + whole[1:]
+    for wrong in (whole[: len(whole) // 2], whole[:-3], b"this is not compressed text", TEXT, b"", whole + second):
         path.write_bytes(wrong)
         with pytest.raises(UserError, match=f"text{suffix} is damaged or not a"):
             list(Source(path).chunks())
@@ -104,7 +106,7 @@ def test_folders_and_files_in_order(tmp_path):
     found = find_sources([tmp_path / "b", tmp_path / "a.txt"])
     assert [str(source.path.relative_to(tmp_path)) for source in found] == ["b/1.txt", "b/2.txt", "b/c/3.txt", "a.txt"]
     (tmp_path / "empty").mkdir()
-    for wrong, message in (("empty", "has no files"), ("none", "there is no file or folder")):
+    for wrong, message in (("empty", "has no text"), ("none", "there is no file or folder")):
         with pytest.raises(UserError, match=message):
             find_sources([tmp_path / wrong])
     with pytest.raises(UserError, match="no text was given"):
@@ -112,8 +114,6 @@ def test_folders_and_files_in_order(tmp_path):
 
 
 def test_a_folder_that_may_not_be_read(tmp_path):
-    import os
-
     if os.geteuid() == 0:
         pytest.skip("root may read everything")
     folder = tmp_path / "closed"
@@ -139,3 +139,49 @@ def test_chunks_do_not_depend_on_how_the_file_is_read(parts, block, line_bytes):
             assert all(len(line.encode()) <= line_bytes for line in lines_of(chunk))
     finally:
         sources.CHUNK_BYTES, sources.LINE_BYTES = before
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_streams_one_after_the_other(tmp_path, suffix):
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(COMPRESS[suffix](TEXT) + COMPRESS[suffix](b"more\n"))
+    assert b"".join(Source(path).chunks()) == TEXT + b"more\n"
+
+
+def test_padding_of_xz(tmp_path):
+    path = tmp_path / "text.xz"
+    path.write_bytes(lzma.compress(b"one\n") + bytes(8) + lzma.compress(b"two\n") + bytes(4))
+    assert b"".join(Source(path).chunks()) == b"one\ntwo\n"
+
+
+def test_a_line_without_any_place_to_cut(small_chunks):
+    text = b"\x80" * 20_000
+    assert b"".join(sources._whole_lines([text])) == text
+    assert len(list(sources._whole_lines([text]))) <= 5
+
+
+def test_a_long_line_with_tabs_is_cut_between_words(small_chunks):
+    chunk = b"bank\t" * 1000
+    assert {word for line in lines_of(chunk) for word in line.split()} == {"bank"}
+
+
+def test_links_are_followed_once_and_pipes_refused(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "x.txt").write_text("x")
+    (tmp_path / "a" / "link").symlink_to(tmp_path / "b")
+    (tmp_path / "b" / "loop").symlink_to(tmp_path / "a")
+    assert [source.path.name for source in find_sources([tmp_path / "a"])] == ["x.txt"]
+    os.mkfifo(tmp_path / "a" / "pipe")
+    with pytest.raises(UserError, match="pipe is not a regular file"):
+        find_sources([tmp_path / "a"])
+
+
+def test_the_folder_to_write_to_is_not_text(tmp_path):
+    (tmp_path / "out").mkdir()
+    for name in ("a.txt", "out/shard-00000.bin"):
+        (tmp_path / name).write_text("x")
+    found = find_sources([tmp_path], leave_out=tmp_path / "out")
+    assert [source.path.name for source in found] == ["a.txt"]
+    with pytest.raises(UserError, match="lies in the folder to write to"):
+        find_sources([tmp_path / "out" / "shard-00000.bin"], leave_out=tmp_path / "out")

@@ -29,7 +29,8 @@ def test_thresholds():
     rate = Threshold.parse("0.17/M", floor=5)
     assert (rate.count(1000), rate.count(215_000_000)) == (5, 37)
     assert str(rate) == "0.17/M"
-    for wrong in ("", "x", "-3", "1.5", "3/K", "1e3", "∞"):
+    assert [str(Threshold.parse(t)) for t in ("1000001", "0.1700001/M", "6/M")] == ["1000001", "0.1700001/M", "6/M"]
+    for wrong in ("", "x", "-3", "1.5", "3/K", "1e3", "∞", "9" * 400 + "/M"):
         with pytest.raises(UserError, match="threshold"):
             Threshold.parse(wrong)
 
@@ -78,7 +79,14 @@ def test_max_words():
     assert set(vocabulary.words) == {*SPECIAL, *MARKERS, "the", "rare"}
     assert vocabulary.count("[UNK]") == N_WORDS - 904
     with pytest.raises(UserError, match="no room"):
-        build(max_words=3)
+        VocabularySettings(max_words=3).required(markers=True)
+
+
+def test_words_of_any_script_may_have_several_senses():
+    settings = VocabularySettings(min_count=Threshold(1), poly_count=Threshold(1))
+    counts = {"हिन्दी": 5, "москва": 5, "1990s": 5, "'s": 5}
+    vocabulary = Vocabulary.from_counts(counts.items(), 20, settings, markers=False)
+    assert [vocabulary.n_senses[vocabulary[word]] for word in counts] == [8, 8, 1, 1]
 
 
 def test_wrong_numbers():
@@ -114,15 +122,16 @@ def test_damaged_vocabulary(tmp_path):
 
 def test_lists_from_files(tmp_path):
     focus = tmp_path / "focus.txt"
-    focus.write_text("Bank\n\nriver # a comment\nbank\n")
-    assert read_focus(focus) == ("bank", "river")
-    focus.write_text("bank\nriver bank\n")
-    with pytest.raises(UserError, match="line 2"):
-        read_focus(focus)
+    focus.write_text("\ufeffBank\n\nriver # a comment\nbank\ncafe\u0301\n")
+    assert read_focus(focus) == ("bank", "river", "café")
+    for wrong in ("river bank", "well-known", "[PAD]"):
+        focus.write_text(f"bank\n{wrong}\n")
+        with pytest.raises(UserError, match="line 2"):
+            read_focus(focus)
     senses = tmp_path / "senses.tsv"
     senses.write_text("bank\t3\nRiver\t1\n")
     assert read_n_senses(senses) == {"bank": 3, "river": 1}
-    for wrong in ("bank 3", "bank\t0", "bank\tmany", "\t3", "bank\t-1"):
+    for wrong in ("bank 3", "bank\t0", "bank\tmany", "\t3", "bank\t-1", "[PAD]\t2", "river\t3"):
         senses.write_text(f"river\t2\n{wrong}\n")
         with pytest.raises(UserError, match="line 2"):
             read_n_senses(senses)

@@ -77,8 +77,21 @@ def test_analyze_odd_text():
     assert "standard input is not UTF-8 at byte 1" in sentence(polylm("analyze", "-", stdin=b"a\xff"))
     shown = polylm("analyze", "é “x”", "--json", env={"PYTHONIOENCODING": "ascii"})
     assert json.loads(shown.stdout)["text"] == "é “x”"
-    assert polylm("analyze", b"a\xffb".decode("utf-8", "surrogateescape"), "--json").returncode == 0
-    assert polylm("analyze", b"a\xffb".decode("utf-8", "surrogateescape")).returncode == 0
+    broken = b"a\xffb".decode("utf-8", "surrogateescape")
+    for encoding in ("utf-8", "latin-1", "ascii"):
+        for options in ([], ["--json"]):
+            for text in (broken, "日本"):
+                assert polylm("analyze", text, *options, env={"PYTHONIOENCODING": encoding}).returncode == 0
+
+
+def test_names_of_files_may_be_anything(tmp_path):
+    path = os.fsencode(tmp_path) + b"/caf\xe9.txt"
+    with open(path, "w") as file:  # noqa: PTH123  (a name that pathlib takes as well, but not in bytes)
+        file.write("\n".join(make_lines(5)))
+    result = subprocess.run(
+        [sys.executable, "-m", "polylm", "prepare", path, "--out", tmp_path / "out"], capture_output=True
+    )
+    assert result.returncode == 0, result.stderr
 
 
 def test_a_closed_pipe_is_quiet():
@@ -94,7 +107,12 @@ def test_prepare_prints_what_was_made(text_files, tmp_path):
     assert "words on 1,800 lines" in shown
     assert "of the text is unknown words" in shown
     progress = result.stderr.decode().splitlines()
-    assert [line.split(":")[0] for line in progress if "100%" in line] == ["analysing", "counting", "encoding"]
+    assert [line.split(":")[0] for line in progress if "100%" in line] == [
+        "checking",
+        "analysing",
+        "counting",
+        "encoding",
+    ]
 
 
 def test_prepare_json_and_lists(text_files, tmp_path):
@@ -104,7 +122,7 @@ def test_prepare_json_and_lists(text_files, tmp_path):
     result = polylm("prepare", *text_files, "--out", tmp_path / "out", *options, "--workers", 1, "--json")
     manifest = json.loads(result.stdout)
     assert manifest == json.loads((tmp_path / "out" / "manifest.json").read_bytes())
-    assert manifest["focus_missing"] == ["unicorn"]
+    assert manifest["missing"] == ["unicorn"]
     rows = dict(line.split("\t", 1) for line in (tmp_path / "out" / "vocabulary.tsv").read_text().splitlines())
     assert [rows[word].split("\t")[1] for word in ("leaf", "unicorn", "river", "the", ",")] == ["4", "4", "3", "4", "1"]
 

@@ -31,6 +31,8 @@ CASES = [
     ("lay", "VBP", "lay", "[N3RD]"),
     ("cafés", "NNS", "café", "[PL]"),
     ("men", "NNS", "man", "[PL]"),
+    ("Englishmen", "NNS", "englishman", "[PL]"),
+    ("calories", "NNS", "calorie", "[PL]"),
     ("Bank", "NN", "bank", None),
     ("Smiths", "NNPS", "smiths", None),
     ("can", "MD", "can", None),

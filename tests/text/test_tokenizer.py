@@ -80,7 +80,26 @@ def test_normalize_keeps_a_spacing_accent_that_unicode_would_take_apart():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
-    ["a", "a-", "a'", ".", "a.", "aa.", "a@", "n't", "1.", "http://", "\u0301", "'s", "A&", "www.", "👨‍👩‍👧", "x "],
+    [
+        "a",
+        "a-",
+        "a'",
+        ".",
+        "a.",
+        "aa.",
+        "a@",
+        "n't",
+        "1.",
+        "http://",
+        "\u0301",
+        "'s",
+        "A&",
+        "www.",
+        "👨‍👩‍👧",
+        "x ",
+        "🇦",
+        "\u0301\u0316",
+    ],
 )
 def test_time_is_linear(unit):
     def seconds(length):

@@ -42,15 +42,23 @@ def local(workers: int | None = None) -> Engine:
         n_ahead = max(16, 3 * workers)
         with _OneThreadEach():
             pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker)
+            n_done = 0
             try:
                 under_way: deque[Future[bytes]] = deque()
                 for item in items:
                     under_way.append(pool.submit(function, item))
                     if len(under_way) >= n_ahead:
                         yield under_way.popleft().result()
+                        n_done += 1
                 while under_way:
                     yield under_way.popleft().result()
+                    n_done += 1
             except BrokenProcessPool:
+                if not n_done:
+                    raise UserError(
+                        "the workers could not start, or were killed at once: a script that prepares with several must "
+                        'do so below `if __name__ == "__main__":`; with one worker no process is started'
+                    ) from None
                 raise UserError(
                     "a worker process was killed, most likely for want of memory: use fewer --workers; "
                     "the same command goes on from here"

@@ -1,7 +1,7 @@
 """Raw text to training data: count, choose the vocabulary, encode.
 
-The text is read once. It is cut into chunks of about four megabytes, and each is analysed to numbers of a table of its
-own; that is the slow step, and the one that workers or a cluster share. When all chunks are counted the vocabulary is
+The text is cut into chunks of about four megabytes, and each is analysed to numbers of a table of its own; that is the
+slow step, done once, and the one that workers or a cluster share. When all chunks are counted the vocabulary is
 known, and encoding is a look-up. A chunk's analysis is kept under a name made from its text and the settings, so a run
 that was killed finds what it had done, whatever else has changed. What is written depends on the text and the settings
 alone: not on the number of workers, the engine, or how often the run was interrupted.
@@ -16,6 +16,7 @@ import itertools
 import json
 import os
 import shutil
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -25,19 +26,21 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polylm import __version__
 from polylm.atomic import write_bytes
 from polylm.corpus.engine import Engine, local
-from polylm.corpus.shards import FORMAT, MANIFEST, ShardWriter, read_manifest, write_manifest
+from polylm.corpus.shards import FORMAT, MANIFEST, PreparedCorpus, ShardWriter, read_manifest, write_manifest
 from polylm.corpus.sources import Source, find_sources, lines_of
-from polylm.corpus.vocabulary import Vocabulary, VocabularySettings
+from polylm.corpus.vocabulary import SPECIAL, Vocabulary, VocabularySettings
 from polylm.errors import UserError
 from polylm.text.analyzer import LINE, Analyzer
 from polylm.text.lemmatizer import MARKERS
 from polylm.text.pipeline import UNKNOWN, TextPipeline, TextSettings
 
 WORK = ".work"  # below the output folder while a run is unfinished
+_MARK = "made-by-polylm"  # in it, so that no other folder is taken for it
 _MAX_COUNTED = 1_000_000  # distinct symbols held in memory; above, counts go to sorted files
 
 
@@ -70,35 +73,54 @@ def prepare(
 ) -> dict[str, Any]:
     """Make the folder `out` a prepared corpus; the manifest is returned. Run again after a stop, it goes on."""
     settings = settings or PrepareSettings()
-    sources = find_sources(paths)
+    if not str(out):
+        raise UserError("the folder to write to has no name")
     out = Path(out)
+    sources = find_sources(paths, leave_out=out)
+    settings.vocabulary.required(settings.text.lemmatize)
     with _locked(out), _told_about_disk(out):
         # The weights of the tagger are part of the settings, so that the chunks of another tagger are never taken.
         settings = PrepareSettings(TextPipeline(settings=settings.text).settings, settings.vocabulary, settings.errors)
-        digests = [source.sha256() for source in sources]
-        described = [
-            {"name": source.path.name, "bytes": source.n_bytes, "sha256": digest}
-            for source, digest in zip(sources, digests, strict=True)
-        ]
-        if (out / MANIFEST).exists():
-            manifest = _finished(out, settings, described)
-        else:
-            work = out / WORK
+        work = _work_folder(out)
+        states = [source.state() for source in sources]
+        described = []
+        for number, source in enumerate(sources, 1):
+            described.append({"name": source.path.name, "bytes": source.n_bytes, "sha256": source.sha256()})
+            report(Progress("checking", number, len(sources)))
+        manifest = _finished(out, settings, described)
+        if manifest is None:
             work.mkdir(exist_ok=True)
-            chunks = _analyze(sources, digests, work, settings, engine or local(), report)
+            (work / _MARK).touch()
+            read = [
+                _Reading(source, str(entry["sha256"]), state)
+                for source, entry, state in zip(sources, described, states, strict=True)
+            ]
+            chunks = _analyze(read, work, settings, engine or local(), report)
             vocabulary, n_words = _choose_vocabulary(chunks, work, settings, report)
+            asked_for = [*settings.vocabulary.focus, *(settings.vocabulary.n_senses or {})]
             manifest = {
                 "format": FORMAT,
                 "polylm": __version__,
                 "settings": describe(settings),
                 "sources": described,
                 "words": n_words,
-                "focus_missing": [word for word in settings.vocabulary.focus if not vocabulary.count(word)],
+                "missing": [word for word in dict.fromkeys(asked_for) if not vocabulary.count(word)],
                 **_encode(chunks, out, vocabulary, settings.text, report),
             }
             write_manifest(out, manifest)
-        shutil.rmtree(out / WORK, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
     return manifest
+
+
+def _work_folder(out: Path) -> Path:
+    """Where work in progress lies. A folder with other people's files in it is not written to."""
+    work = out / WORK
+    ours = (out / MANIFEST).exists() or (work / _MARK).exists()
+    names = {path.name for path in out.iterdir()}
+    if not ours and (names - {WORK} or (work.exists() and any(work.iterdir()))):
+        shown = ", ".join(sorted(names)[:3])
+        raise UserError(f"{out} holds other files ({shown}): choose a new or empty folder to write to")
+    return work
 
 
 def describe(settings: PrepareSettings) -> dict[str, Any]:
@@ -116,12 +138,25 @@ def describe(settings: PrepareSettings) -> dict[str, Any]:
     }
 
 
-def _finished(out: Path, settings: PrepareSettings, described: list[dict[str, Any]]) -> dict[str, Any]:
+def _finished(out: Path, settings: PrepareSettings, described: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The manifest of a folder that is finished and whole; none where there is work to do."""
+    if not (out / MANIFEST).exists():
+        return None
     manifest = read_manifest(out)
+    elsewhere = "choose another folder, or delete this one"
+    if manifest["polylm"] != __version__:
+        raise UserError(f"{out} was prepared by polylm {manifest['polylm']}, and this is {__version__}: {elsewhere}")
     if manifest["sources"] != described:
-        raise UserError(f"{out} holds a corpus prepared from other text: choose another folder, or delete this one")
-    if manifest["settings"] != describe(settings) or manifest["polylm"] != __version__:
-        raise UserError(f"{out} was prepared with other settings: choose another folder, or delete this one")
+        raise UserError(f"{out} holds a corpus prepared from other text: {elsewhere}")
+    if manifest["settings"] != describe(settings):
+        raise UserError(f"{out} was prepared with other settings: {elsewhere}")
+    try:
+        PreparedCorpus(out)
+    except UserError:  # a file was lost or damaged since
+        (out / WORK).mkdir(exist_ok=True)
+        (out / WORK / _MARK).touch()
+        (out / MANIFEST).unlink()
+        return None
     return manifest
 
 
@@ -153,36 +188,45 @@ def _analyzer(settings: TextSettings) -> Analyzer:
 class _Chunk:
     path: Path
 
-    def counts(self) -> Iterator[tuple[str, int]]:
-        with np.load(self.path) as arrays:
-            yield from zip(self._table(arrays), arrays["counts"].tolist(), strict=True)
+    def counts(self) -> list[tuple[str, int]]:
+        table, counts = self._read("table", "counts")
+        return list(zip(_strings(table), counts.tolist(), strict=True))
 
-    def encode(self, vocabulary: Vocabulary) -> np.ndarray[Any, Any]:
+    def encode(self, vocabulary: Vocabulary) -> NDArray[Any]:
+        table, numbers = self._read("table", "numbers")
         unknown = vocabulary[UNKNOWN]
-        with np.load(self.path) as arrays:
-            ids = np.array([vocabulary.get(word, unknown) for word in self._table(arrays)], dtype=np.uint32)
-            encoded: np.ndarray[Any, Any] = ids[arrays["numbers"]]
-            return encoded
+        ids = np.array([vocabulary.get(word, unknown) for word in _strings(table)], dtype=np.uint32)
+        encoded: NDArray[Any] = ids[numbers]
+        return encoded
 
-    @staticmethod
-    def _table(arrays: Any) -> list[str]:
-        if not len(arrays["counts"]):
-            return []
-        strings: str = arrays["table"].tobytes().decode("utf-8")
-        return strings.split("\n")
+    def _read(self, *names: str) -> list[NDArray[Any]]:
+        try:
+            with np.load(self.path) as arrays:
+                return [arrays[name] for name in names]
+        except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            self.path.unlink()
+            raise UserError(f"{self.path} was damaged and is deleted: run the same command again") from None
+
+
+def _strings(table: NDArray[Any]) -> list[str]:
+    return table.tobytes().decode("utf-8").split("\n") if len(table) else []
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A source, what it was when its sha256 was taken, and that."""
+
+    source: Source
+    sha256: str
+    state: tuple[int, int]
 
 
 def _analyze(
-    sources: list[Source],
-    digests: list[str],
-    work: Path,
-    settings: PrepareSettings,
-    engine: Engine,
-    report: Callable[[Progress], None],
+    readings: list[_Reading], work: Path, settings: PrepareSettings, engine: Engine, report: Callable[[Progress], None]
 ) -> list[_Chunk]:
     """One file of numbers for each chunk, in the order of the text; those that are there already are kept."""
     fingerprint = json.dumps([FORMAT, __version__, asdict(settings.text), settings.errors]).encode()
-    size = _SizeEstimate(sources)
+    size = _SizeEstimate([reading.source for reading in readings])
     paths: list[Path] = []
     under_way: dict[Path, int] = {}  # chunks handed out: their sizes, in order
 
@@ -190,12 +234,14 @@ def _analyze(
         return hashlib.blake2b(b"".join((fingerprint, *parts)), digest_size=16).hexdigest()
 
     def unread() -> Iterator[bytes]:
-        for source, digest in zip(sources, digests, strict=True):
-            record = work / f"source-{name_of(digest.encode())}.json"  # written when all of its chunks are known
-            known = json.loads(record.read_bytes()) if record.exists() else None
+        for number, reading in enumerate(readings):
+            source = reading.source
+            record = work / f"source-{name_of(source.kind.encode(), reading.sha256.encode())}.json"
+            known = _read_record(record)
             if known and all((work / name).exists() for name in known["chunks"]):
                 paths.extend(work / name for name in known["chunks"])
-                size.add(source, known["bytes"])
+                size.read(number, known["bytes"])
+                size.done += known["bytes"]
                 continue
             names, n_bytes = [], 0
             for chunk in source.chunks(settings.errors):
@@ -204,10 +250,13 @@ def _analyze(
                 names.append(path.name)
                 n_bytes += len(chunk)
                 if path.exists() or path in under_way:
+                    size.done += len(chunk)
                     continue
                 under_way[path] = len(chunk)
                 yield chunk
-            size.add(source, n_bytes)
+            size.read(number, n_bytes)
+            if source.state() != reading.state:
+                raise UserError(f"{source.path} changed while it was read: run the command again")
             write_bytes(record, json.dumps({"chunks": names, "bytes": n_bytes}).encode())
 
     n_words = 0
@@ -220,21 +269,30 @@ def _analyze(
     return [_Chunk(path) for path in paths]
 
 
+def _read_record(path: Path) -> dict[str, Any] | None:
+    """The chunks of a source that was read to its end; none if it was not, or the record is damaged."""
+    try:
+        record = json.loads(path.read_bytes())
+        return record if isinstance(record["chunks"], list) and isinstance(record["bytes"], int) else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
 class _SizeEstimate:
     """How much text there is, guessed from the files' sizes until they have been read."""
 
-    _RATIOS: ClassVar = {".gz": 2.8, ".bz2": 3.7, ".xz": 3.6, ".zst": 3.2, ".bz3": 4.5}
+    _RATIOS: ClassVar = {"": 1.0, ".gz": 2.8, ".bz2": 3.7, ".xz": 3.6, ".zst": 3.2, ".bz3": 4.5}
 
     def __init__(self, sources: list[Source]) -> None:
         self.done = 0
-        self._sizes = {s: round(s.n_bytes * self._RATIOS.get(s.path.suffix.lower(), 1.0)) for s in sources}
+        self._sizes = [round(source.n_bytes * self._RATIOS[source.kind]) for source in sources]
 
-    def add(self, source: Source, n_bytes: int) -> None:
-        self._sizes[source] = n_bytes
+    def read(self, number: int, n_bytes: int) -> None:
+        self._sizes[number] = n_bytes
 
     @property
     def total(self) -> int:
-        return max(sum(self._sizes.values()), self.done)
+        return max(sum(self._sizes), self.done)
 
 
 # Counting and the choice of words.
@@ -312,6 +370,8 @@ def _encode(
     chunks: list[_Chunk], out: Path, vocabulary: Vocabulary, text: TextSettings, report: Callable[[Progress], None]
 ) -> dict[str, Any]:
     """Write everything but the manifest, and say for the manifest what was written."""
+    for stale in (*out.glob("shard-*.bin"), *out.glob(".*.tmp")):  # of a run that was killed
+        stale.unlink()
     writer = ShardWriter(out, len(vocabulary))
     for number, chunk in enumerate(chunks, 1):
         writer.add(chunk.encode(vocabulary))
@@ -325,7 +385,7 @@ def _encode(
         "ids": sum(shard["ids"] for shard in shards),
         "unknown": vocabulary.count(UNKNOWN),
         "vocabulary": {
-            "words": len(vocabulary),
+            "words": len(vocabulary) - len(SPECIAL),
             "polysemous": sum(n > 1 for n in vocabulary.n_senses),
             "senses": sum(vocabulary.n_senses),
             "sha256": vocabulary.sha256,
@@ -350,10 +410,11 @@ def _locked(out: Path) -> Iterator[None]:
     except PermissionError:
         raise UserError(f"the folder {out} may not be written to: check its permissions") from None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"another run is writing to {out}: wait for it, or choose another folder") from None
         yield
-    except BlockingIOError:
-        raise UserError(f"another run is writing to {out}: wait for it, or choose another folder") from None
     finally:
         os.close(handle)
 

@@ -113,9 +113,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise UserError(f"{path} is not the manifest of a prepared corpus")
     if manifest["format"] > FORMAT:
         raise UserError(f"{folder} was prepared by a newer polylm (format {manifest['format']}): upgrade to read it")
+    missing = {"polylm", "settings", "sources", "words", "vocabulary", "dtype", "shards", "files"} - set(manifest)
+    if missing:
+        raise UserError(f"{path} is not the manifest of a prepared corpus: it has no {', '.join(sorted(missing))}")
     return manifest
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     """Written last: what has a manifest is finished."""
-    write_bytes(folder / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
+    write_bytes(folder / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=True) + "\n").encode())

@@ -10,27 +10,56 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
 from polylm.errors import UserError
 
 CHUNK_BYTES = 4 << 20  # a chunk ends with the first line that reaches this
 LINE_BYTES = 1 << 20  # a longer line is read as several, cut at a space where there is one
+BLOCK_BYTES = 1 << 20  # read or decompressed at a time
 
 
-class _Readable(Protocol):
-    def read(self, size: int, /) -> bytes: ...
+class _Decompressor(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
 
 
-def _open_zst(file: IO[bytes]) -> _Readable:
+def _streams(file: IO[bytes], make: Callable[[], _Decompressor]) -> Iterator[bytes]:
+    """One stream after the other; the library's own file objects pass over a damaged second one."""
+    decompressor, data, begun = make(), b"", False
+    while True:
+        if decompressor.eof:
+            data, decompressor, begun = decompressor.unused_data.lstrip(b"\0"), make(), False  # xz pads with zeros
+        if decompressor.needs_input and not data:
+            data = file.read(1 << 16)
+            if not data:
+                if begun:
+                    raise EOFError("it is cut off")
+                return
+        block = decompressor.decompress(data, BLOCK_BYTES)
+        data, begun = b"", True
+        if block:
+            yield block
+
+
+def _blocks_of(file: Any) -> Iterator[bytes]:
+    yield from iter(lambda: file.read(BLOCK_BYTES), b"")
+
+
+def _read_zst(file: IO[bytes]) -> Iterator[bytes]:
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
         from backports import zstd
-    return zstd.open(file, "rb")
+    return _blocks_of(zstd.open(file, "rb"))
 
 
-def _open_bz3(file: IO[bytes]) -> _Readable:
+def _read_bz3(file: IO[bytes]) -> Iterator[bytes]:
     """The library ends quietly where a file is cut off, so its blocks are walked first: (length, length, bytes)."""
     import bz3
 
@@ -41,16 +70,15 @@ def _open_bz3(file: IO[bytes]) -> _Readable:
     if position != size:
         raise EOFError("it ends in the middle of a block")
     file.seek(0)
-    opened: _Readable = bz3.BZ3File(file)  # type: ignore[attr-defined]
-    return opened
+    return _blocks_of(bz3.BZ3File(file))  # type: ignore[attr-defined]
 
 
-_OPENERS: dict[str, Callable[[IO[bytes]], _Readable]] = {
-    ".gz": lambda file: gzip.GzipFile(fileobj=file),
-    ".bz2": bz2.BZ2File,
-    ".xz": lzma.LZMAFile,
-    ".zst": _open_zst,
-    ".bz3": _open_bz3,
+_READERS: dict[str, Callable[[IO[bytes]], Iterator[bytes]]] = {
+    ".gz": lambda file: _blocks_of(gzip.GzipFile(fileobj=file)),
+    ".bz2": lambda file: _streams(file, bz2.BZ2Decompressor),
+    ".xz": lambda file: _streams(file, lzma.LZMADecompressor),
+    ".zst": _read_zst,
+    ".bz3": _read_bz3,
 }
 
 
@@ -65,6 +93,11 @@ class Source:
         """Size on disk."""
         return self.path.stat().st_size
 
+    def state(self) -> tuple[int, int]:
+        """Changes when the file is written to."""
+        status = self.path.stat()
+        return status.st_size, status.st_mtime_ns
+
     def sha256(self) -> str:
         """Of the file as it lies on disk."""
         with _open(self.path) as file:
@@ -77,49 +110,70 @@ class Source:
             yield _checked(chunk, self.path, offset, errors)
             offset += len(chunk)
 
+    @property
+    def kind(self) -> str:
+        """How the file is read: its suffix where that names a compression, else nothing."""
+        suffix = self.path.suffix.lower()
+        return suffix if suffix in _READERS else ""
+
     def _blocks(self) -> Iterator[bytes]:
-        opener = _OPENERS.get(self.path.suffix.lower())
         with _open(self.path) as raw:
-            if opener is None:
-                yield from iter(lambda: raw.read(1 << 20), b"")
+            if not self.kind:
+                yield from _blocks_of(raw)
                 return
             try:
-                file = opener(raw)
-                yield from iter(lambda: file.read(1 << 20), b"")
-            except OSError as error:
-                if error.errno is not None:  # the disk, not the file's content
-                    raise
-                raise UserError(f"{self.path} is damaged or not a {self.path.suffix} file: {error}") from None
+                if not self.n_bytes:
+                    raise EOFError("it is empty")
+                yield from _READERS[self.kind](raw)
             except GeneratorExit:
                 raise
             except Exception as error:  # each library has its own errors for damage
-                raise UserError(f"{self.path} is damaged or not a {self.path.suffix} file: {error}") from None
+                if isinstance(error, OSError) and error.errno is not None:  # the disk, not the file's content
+                    raise
+                raise UserError(f"{self.path} is damaged or not a {self.kind} file: {error}") from None
 
 
-def find_sources(paths: Iterable[str | Path]) -> list[Source]:
-    """Files in the order given; a folder stands for the files below it, sorted by name, hidden ones left out."""
+def find_sources(paths: Iterable[str | Path], leave_out: Path | None = None) -> list[Source]:
+    """Files in the order given; a folder stands for the files below it, sorted by name, hidden ones left out.
+
+    Nothing below `leave_out`, the folder that will be written to, is text to read.
+    """
+    output = None if leave_out is None else leave_out.resolve()
     found: list[Path] = []
     for path in map(Path, paths):
         if path.is_dir():
-            if not os.access(path, os.R_OK | os.X_OK):
-                raise UserError(f"the folder {path} may not be read: check its permissions")
-            below = sorted(
-                file
-                for file in path.rglob("*")
-                if file.is_file() and not any(part.startswith(".") for part in file.relative_to(path).parts)
-            )
+            below = [file for file in _files_below(path) if output is None or output not in file.resolve().parents]
             if not below:
-                raise UserError(f"the folder {path} has no files in it")
+                raise UserError(f"the folder {path} has no text in it")
             found += below
-        elif path.exists():
-            found.append(path)
-        else:
+        elif not path.exists():
             raise UserError(f"there is no file or folder {path}")
+        elif output is not None and output in path.resolve().parents:
+            raise UserError(f"{path} lies in the folder to write to: choose another --out")
+        else:
+            found.append(path)
     if not found:
         raise UserError("no text was given: name at least one file or folder")
     for path in found:
+        if not path.is_file():
+            raise UserError(f"{path} is not a regular file: write what it holds to a file first")
         _open(path).close()
     return [Source(path) for path in found]
+
+
+def _files_below(folder: Path) -> list[Path]:
+    def refuse(error: OSError) -> None:
+        raise UserError(f"the folder {error.filename} may not be read: check its permissions") from None
+
+    files: list[Path] = []
+    seen: set[str] = set()  # links are followed, each folder once
+    for parent, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+        real = os.path.realpath(parent)
+        folders[:] = [] if real in seen else [name for name in folders if not name.startswith(".")]
+        if real not in seen:
+            files += [Path(parent) / name for name in names if not name.startswith(".")]
+        seen.add(real)
+    return sorted(files)
 
 
 def _open(path: Path) -> BufferedReader:
@@ -152,11 +206,12 @@ def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _cut_before(text: bytes, end: int) -> int:
     """A place at or before `end` to cut a long line: after a space, else between two characters."""
-    space = text.rfind(b" ", max(end - LINE_BYTES, 0), end)
+    space = max(text.rfind(mark, max(end - LINE_BYTES, 0), end) for mark in (b" ", b"\t"))
     if space >= 0:
         return space + 1
-    while end > 1 and text[end] & 0xC0 == 0x80:  # not inside a UTF-8 character
-        end -= 1
+    for back in range(min(4, end)):  # not inside a character, which has four bytes at most
+        if text[end - back] & 0xC0 != 0x80:
+            return end - back
     return end
 
 

@@ -11,10 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import regex
+
 from polylm.errors import UserError
 from polylm.text.analyzer import LINE
 from polylm.text.lemmatizer import MARKERS
 from polylm.text.pipeline import UNKNOWN
+from polylm.text.tokenizer import tokenize
 
 PAD, MASK = "[PAD]", "[MASK]"
 SPECIAL = (PAD, UNKNOWN, MASK, LINE)
@@ -30,7 +33,7 @@ class Threshold:
 
     @classmethod
     def parse(cls, text: str, floor: int = 1) -> "Threshold":
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(/\s*[Mm])?\s*", text)
+        match = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,12})?)\s*(/\s*[Mm])?\s*", text)
         if not match or (not match[2] and not float(match[1]).is_integer()):
             raise UserError(f"{text!r} is not a threshold: write a count such as 40, or a rate such as 0.17/M")
         return cls(float(match[1]), bool(match[2]), floor if match[2] else 1)
@@ -42,7 +45,8 @@ class Threshold:
         return max(round(self.value * n_words / 1e6), self.floor)
 
     def __str__(self) -> str:
-        return f"{self.value:g}/M" if self.per_million else f"{self.value:g}"
+        value = int(self.value) if self.value == int(self.value) else self.value
+        return f"{value}/M" if self.per_million else f"{value}"
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,16 @@ class VocabularySettings:
             raise UserError(f"a word cannot have {self.senses} senses; the number of senses is 1 or more")
         if self.max_words is not None and self.max_words < 1:
             raise UserError(f"a vocabulary of {self.max_words} words is empty; give 1 or more")
+
+    def required(self, markers: bool) -> set[str]:
+        """Words that are always in. They must leave room for themselves, which is checked before any text is read."""
+        words = {*self.focus, *(self.n_senses or {}), *(MARKERS if markers else ())}
+        if self.max_words is not None and self.max_words < len(words):
+            raise UserError(
+                f"--max-words {self.max_words} leaves no room for the {len(words)} words that must be in: "
+                "the inflection markers, and those of the focus and senses files"
+            )
+        return words
 
 
 class Vocabulary(Mapping[str, int]):
@@ -100,7 +114,7 @@ class Vocabulary(Mapping[str, int]):
         """Choose the words. `counts` may be a stream, of distinct symbols; `n_words` is what a rate is taken of."""
         least, least_poly = settings.min_count.count(n_words), settings.poly_count.count(n_words)
         given = settings.n_senses or {}
-        wanted = {*settings.focus, *given, *(MARKERS if markers else ())}
+        wanted, focus = settings.required(markers), frozenset(settings.focus)
         kept = dict.fromkeys(wanted, 0)
         n_lines = 0
         for word, count in counts:
@@ -110,12 +124,7 @@ class Vocabulary(Mapping[str, int]):
                 kept[word] = count
         order = sorted(kept, key=lambda word: (-kept[word], word))
         if settings.max_words is not None and len(order) > settings.max_words:
-            spare = settings.max_words - len(wanted)
-            if spare < 0:
-                raise UserError(
-                    f"--max-words {settings.max_words} leaves no room for the {len(wanted)} focus words and markers"
-                )
-            common = [word for word in order if word not in wanted][:spare]
+            common = [word for word in order if word not in wanted][: settings.max_words - len(wanted)]
             allowed = wanted.union(common)
             order = [word for word in order if word in allowed]
         n_known = sum(kept[word] for word in order if word not in MARKERS)
@@ -123,9 +132,9 @@ class Vocabulary(Mapping[str, int]):
         def senses_of(word: str) -> int:
             if word in given:
                 return given[word]
-            if word in settings.focus:
+            if word in focus:
                 return settings.senses
-            return settings.senses if kept[word] >= least_poly and word.isalpha() else 1
+            return settings.senses if kept[word] >= least_poly and _LETTERS.fullmatch(word) else 1
 
         special_counts = {LINE: n_lines, UNKNOWN: n_words - n_known}
         return cls(
@@ -157,12 +166,12 @@ class Vocabulary(Mapping[str, int]):
             raise UserError(f"{path} could not be read as a vocabulary: {error}") from None
 
 
+_LETTERS = regex.compile(r"[\p{L}\p{M}]+")  # vowel signs of Hindi are marks, which isalpha does not count
+
+
 def read_focus(path: str | Path) -> tuple[str, ...]:
     """A focus list: one word a line; empty lines and what follows a `#` are left out."""
-    words = [line.split("#")[0].strip().lower() for line in _lines(path)]
-    for number, word in enumerate(words, 1):
-        if len(word.split()) > 1:
-            raise UserError(f"{path}, line {number}: {word!r} is more than one word; write one word a line")
+    words = [_one_word(line.split("#")[0], path, number) for number, line in enumerate(_lines(path), 1)]
     return tuple(dict.fromkeys(word for word in words if word))
 
 
@@ -172,15 +181,27 @@ def read_n_senses(path: str | Path) -> dict[str, int]:
     for number, line in enumerate(_lines(path), 1):
         if not line.strip():
             continue
-        word, _, n = line.rstrip("\r").partition("\t")
-        if not word.strip() or len(word.split()) > 1 or not re.fullmatch(r"\s*[1-9]\d{0,5}\s*", n, re.ASCII):
-            raise UserError(f"{path}, line {number}: {line!r} is not a word, a tab and a number of senses from 1")
-        numbers[word.strip().lower()] = int(n)
+        form, _, n = line.rstrip("\r").partition("\t")
+        word = _one_word(form, path, number)
+        if not word or not re.fullmatch(r"\s*[1-9]\d{0,3}\s*", n, re.ASCII):
+            raise UserError(f"{path}, line {number}: {line!r} is not a word, a tab and a number of senses, 1 to 9999")
+        if word in numbers:
+            raise UserError(f"{path}, line {number}: {word!r} is there twice")
+        numbers[word] = int(n)
     return numbers
+
+
+def _one_word(form: str, path: str | Path, number: int) -> str:
+    """A word of a list as text is read: normalised, in lower case; nothing for an empty line."""
+    tokens = tokenize(form)
+    if len(tokens) > 1:
+        read = " ".join(token.norm for token in tokens)
+        raise UserError(f"{path}, line {number}: {form.strip()!r} is read as several words ({read}); name one a line")
+    return tokens[0].norm.lower() if tokens else ""
 
 
 def _lines(path: str | Path) -> list[str]:
     try:
-        return Path(path).read_text(encoding="utf-8").split("\n")
+        return Path(path).read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} could not be read: {error}") from None

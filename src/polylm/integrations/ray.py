@@ -17,12 +17,18 @@ def ray_engine(workers: int | None = None) -> Engine:
         import ray
     except ImportError:
         raise UserError("the ray engine needs Ray: pip install 'polylm[ray]'") from None
+    if workers is not None and workers < 1:
+        raise UserError(f"{workers} workers cannot do anything: give --workers 1 or more")
 
     def run(function: Callable[[bytes], bytes], items: Iterable[bytes]) -> Iterator[bytes]:
         started_here = not ray.is_initialized()
         if started_here:
             environment = {"env_vars": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}}
-            ray.init(log_to_driver=False, include_dashboard=False, runtime_env=environment)
+            try:
+                ray.init(log_to_driver=False, include_dashboard=False, runtime_env=environment)
+            except (ValueError, RuntimeError, ConnectionError) as error:
+                reason = str(error).strip().splitlines()[0]
+                raise UserError(f"no Ray cluster could be reached or started ({reason}): check RAY_ADDRESS") from None
         resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
         n_ahead = 2 * (workers or int(resources.get("CPU", 1)))
 

@@ -53,7 +53,7 @@ class Analyzer:
     """Turns lines into arrays of symbol numbers; `symbols` has the strings.
 
     Without a tagger words are read as they stand, in lower case. `max_remembered` bounds the memory: when more distinct
-    pieces are known at the start of a call, everything is forgotten, the numbering of the symbols too.
+    pieces are known at the start of a call, or very long ones, everything is forgotten, and symbols are numbered anew.
     """
 
     def __init__(self, tagger: Tagger | None, lemmatizer: Lemmatizer | None, max_remembered: int = 400_000) -> None:
@@ -76,6 +76,7 @@ class Analyzer:
         for fixed in (LINE, *MARKERS):
             self._symbol_of[fixed]
         self._piece_of = _Numbering()
+        self._n_characters = 0  # of all pieces
         self._n_pieces = 0  # those below this number have been cut
         self._piece_start = _Column(np.int64)  # a piece's words are words[start : start + length]
         self._piece_length = _Column(np.int64)
@@ -93,7 +94,7 @@ class Analyzer:
 
     def __call__(self, lines: Iterable[str]) -> NDArray[np.int32]:
         """The symbols of the lines that hold any, each line ended by symbol 0."""
-        if len(self._piece_of) > self._max_remembered:
+        if len(self._piece_of) > self._max_remembered or self._n_characters > 40 * self._max_remembered:
             self._forget()
         parts = [self._analyze(batch) for batch in _batches(lines)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
@@ -132,6 +133,7 @@ class Analyzer:
         if len(self._piece_of) == self._n_pieces:
             return
         new = list(self._piece_of)[self._n_pieces :]
+        self._n_characters += sum(map(len, new))
         norms = [[token.norm for token in cut(piece)] for piece in new]
         lengths = np.array([len(words) for words in norms])
         flat = list(chain.from_iterable(norms))

@@ -35,7 +35,8 @@ _IRREGULAR = {
     **{(word, tag): word for word in ("most", "least") for tag in ("JJS", "RBS")},
     ("better", "JJR"): "good", ("best", "JJS"): "good", ("better", "RBR"): "well", ("best", "RBS"): "well",
     ("worse", "JJR"): "bad", ("worst", "JJS"): "bad", ("worse", "RBR"): "badly", ("worst", "RBS"): "badly",
-    ("later", "RBR"): "late", ("leaves", "NNS"): "leaf",
+    ("later", "RBR"): "late", ("leaves", "NNS"): "leaf", ("calories", "NNS"): "calorie", ("selfies", "NNS"): "selfie",
+    ("oxen", "NNS"): "ox",
 }  # fmt: skip
 
 
@@ -64,7 +65,10 @@ class Lemmatizer:
         candidates = self._lemminflect.getLemma(word, pos)
         if tag == "VBP" and word in candidates:  # they lay, they found: not the past of lie and find
             return word
-        return candidates[0] if candidates and candidates[0].isalpha() else word
+        lemma: str = candidates[0] if candidates and candidates[0].isalpha() else word
+        if tag == "NNS" and lemma == word and word.endswith("men") and len(word) > 5:  # Englishmen
+            return word[:-2] + "an"
+        return lemma
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from polylm.text.tokenizer import Token, from_words, iter_tokens
 
 UNKNOWN = "[UNK]"
 TAGGERS = ("english", "spacy")
+_MAX_REMEMBERED = 200_000  # distinct words that a pipeline in use keeps
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,8 @@ class TextPipeline:
         tokens = list(iter_tokens(text)) if isinstance(text, str) else from_words(text)
         if self.tagger is None or self.lemmatizer is None:
             return [Word(t.text, t.start, t.end, None, t.norm.lower(), None) for t in tokens]
+        if len(self.tagger) > _MAX_REMEMBERED:
+            self.tagger.forget()
         tags = self._tag(tokens, text if isinstance(text, str) else "")
         words = []
         for token, tag in zip(tokens, tags, strict=True):

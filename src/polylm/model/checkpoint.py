@@ -1,0 +1,159 @@
+"""A model on disk: config.json, model.safetensors and whatever else its maker lays beside them. Never pickle.
+
+Matrices may be stored in float32, float16, or int8 with one scale a row; they are float32 again when loaded. Everything
+is checked on the way in: a file that is cut off, has other shapes or keys, or comes from a newer version is refused.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from polylm.atomic import write_bytes
+from polylm.errors import UserError
+from polylm.model.config import ModelConfig
+from polylm.model.granularity import Granularity
+from polylm.model.inventory import SenseInventory
+from polylm.model.polylm import PolyLM
+
+FORMAT = 1
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+Precision = Literal["float32", "float16", "int8"]
+
+
+def save_pretrained(
+    model: PolyLM,
+    folder: str | Path,
+    *,
+    granularity: Granularity | None = None,
+    precision: Precision = "float32",
+    files: Mapping[str, bytes] | None = None,
+) -> None:
+    """Write a model. `files` are laid beside it: vocabulary, text settings, model card. The configuration is last."""
+    from safetensors.torch import save
+
+    if precision not in ("float32", "float16", "int8"):
+        raise UserError(f"{precision!r} is not a precision: choose float32, float16 or int8")
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors: dict[str, Tensor] = {
+        "inventory.n_senses": model.inventory.n_senses.int(),
+        "inventory.numbers": model.inventory.numbers.int(),
+    }
+    for name, tensor in model.state_dict().items():
+        tensors.update(_stored(name, tensor.detach(), precision))
+    if granularity is not None:
+        tensors["confusion.products"], tensors["confusion.shares"] = granularity.products, granularity.shares
+    for name, data in (files or {}).items():
+        write_bytes(folder / name, data)
+    write_bytes(folder / WEIGHTS, save({name: tensor.cpu().contiguous() for name, tensor in tensors.items()}))
+    description = {
+        "format": FORMAT,
+        "precision": precision,
+        "model": model.config.to_dict(),
+        "excluded": list(model.inventory.excluded),
+        "words": model.inventory.n_words,
+        "senses": model.inventory.n_rows,
+    }
+    write_bytes(folder / CONFIG, (json.dumps(description, indent=2) + "\n").encode())
+
+
+def from_pretrained(folder: str | Path) -> tuple[PolyLM, Granularity | None]:
+    """Read a model, ready to use; and its granularity, where the confusions were saved with it."""
+    folder = Path(folder)
+    description = _read_config(folder)
+    tensors = _read_tensors(folder / WEIGHTS)
+    try:
+        inventory = SenseInventory(
+            tensors.pop("inventory.n_senses"),
+            excluded=description["excluded"],
+            numbers=tensors.pop("inventory.numbers"),
+        )
+        config = ModelConfig.from_dict(description["model"])
+    except KeyError as error:
+        raise UserError(f"{folder} is not a whole model: {error} is missing") from None
+    products, shares = tensors.pop("confusion.products", None), tensors.pop("confusion.shares", None)
+    offset_words = tensors.get("offset_words", torch.zeros(0))
+    model = PolyLM(config, inventory, n_offsets=len(offset_words))
+    state = _restored(tensors, folder)
+    _check(state, model.state_dict(), folder)
+    model.load_state_dict(state)
+    if products is None or shares is None:
+        return model.eval(), None
+    k = model.inventory.max_senses
+    if products.shape != (len(model.inventory.poly_words), k, k) or shares.shape != products.shape[:2]:
+        raise UserError(f"{folder / WEIGHTS} is damaged: its confusions do not fit its senses")
+    return model.eval(), Granularity(model.inventory, products, shares)
+
+
+def _stored(name: str, tensor: Tensor, precision: Precision) -> dict[str, Tensor]:
+    """A tensor as it is written: matrices in the precision asked for, vectors in float32."""
+    if not tensor.is_floating_point():
+        return {name: tensor}
+    tensor = tensor.float()
+    if tensor.ndim < 2 or precision == "float32":
+        return {name: tensor}
+    if precision == "float16":
+        return {name: tensor.half()}
+    scales = tensor.abs().amax(dim=1).clamp(min=1e-12) / 127  # (rows,)
+    return {f"{name}.int8": torch.round(tensor / scales[:, None]).to(torch.int8), f"{name}.scales": scales}
+
+
+def _restored(tensors: dict[str, Tensor], folder: Path) -> dict[str, Tensor]:
+    state = {}
+    for name, tensor in tensors.items():
+        if name.endswith(".int8"):
+            plain = name.removesuffix(".int8")
+            if f"{plain}.scales" not in tensors:
+                raise UserError(f"{folder / WEIGHTS} is damaged: {plain}.scales is missing")
+            state[plain] = tensor.float() * tensors[f"{plain}.scales"][:, None]
+        elif not name.endswith(".scales"):
+            state[name] = tensor.float() if tensor.is_floating_point() else tensor
+    return state
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    if not folder.is_dir():
+        raise UserError(f"there is no folder {folder}")
+    try:
+        description = json.loads((folder / CONFIG).read_bytes())
+    except FileNotFoundError:
+        raise UserError(f"{folder} holds no model: it has no {CONFIG}") from None
+    except ValueError:
+        raise UserError(f"{folder / CONFIG} is damaged") from None
+    if not isinstance(description, dict) or not isinstance(description.get("format"), int):
+        raise UserError(f"{folder / CONFIG} does not describe a model of polylm")
+    if description["format"] > FORMAT:
+        raise UserError(f"{folder} was made by a newer polylm (format {description['format']}): upgrade to read it")
+    missing = {"model", "excluded"} - set(description)
+    if missing:
+        raise UserError(f"{folder / CONFIG} is damaged: {sorted(missing)} is missing")
+    return description
+
+
+def _read_tensors(path: Path) -> dict[str, Tensor]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing") from None
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path} is damaged or cut off: {error}") from None
+
+
+def _check(state: dict[str, Tensor], expected: dict[str, Tensor], folder: Path) -> None:
+    path = folder / WEIGHTS
+    for name, tensor in expected.items():
+        if name not in state:
+            raise UserError(f"{path} is not whole: {name} is missing")
+        if state[name].shape != tensor.shape:
+            found, wanted = tuple(state[name].shape), tuple(tensor.shape)
+            raise UserError(f"{path} does not fit its configuration: {name} is {found} instead of {wanted}")
+    unknown = sorted(set(state) - set(expected))
+    if unknown:
+        raise UserError(f"{path} has tensors that this version of polylm does not know: {', '.join(unknown[:3])}")

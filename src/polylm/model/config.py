@@ -1,0 +1,71 @@
+"""ModelConfig: everything about a model's shape and losses, with one dial for its size."""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, Self
+
+from polylm.errors import UserError
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Shapes, and which losses. `ModelConfig.base()` is the paper's BASE; keyword arguments change single fields."""
+
+    d_model: int = 256
+    d_filter: int = 1024
+    n_heads: int = 8
+    n_layers_d: int = 4  # of the disambiguation contextualizer C^D
+    n_layers_p: int = 12  # of the prediction contextualizer C^P
+    max_length: int = 128
+    contextualizer: str = "transformer"
+    dropout: float = 0.0
+    rotary_base: float = 1000.0
+    # The paper's ablations: without C^D the prediction layer reads the conflated x(w); without J_D senses may blur.
+    disambiguation: bool = True
+    distinctness: bool = True
+    # J_D and J_M are means over the targets with several senses (the authors' later code), or over all (the paper).
+    normalisation: Literal["polysemous", "targets"] = "polysemous"
+
+    def __post_init__(self) -> None:
+        for name in ("d_model", "d_filter", "n_heads", "n_layers_d", "n_layers_p", "max_length"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} is {getattr(self, name)}: it must be 1 or more")
+        if self.d_model % (2 * self.n_heads):
+            raise UserError(f"d_model {self.d_model} must be an even multiple of n_heads {self.n_heads}")
+        if not 0 <= self.dropout < 1:
+            raise UserError(f"dropout is {self.dropout}: it must be at least 0 and below 1")
+        if self.normalisation not in ("polysemous", "targets"):
+            raise UserError(f"normalisation is {self.normalisation!r}: choose 'polysemous' or 'targets'")
+
+    @classmethod
+    def tiny(cls, **changes: Any) -> Self:
+        """For laptops and tests: d 64, 1 + 2 layers."""
+        return cls(**{"d_model": 64, "d_filter": 256, "n_heads": 4, "n_layers_d": 1, "n_layers_p": 2, **changes})
+
+    @classmethod
+    def small(cls, **changes: Any) -> Self:
+        """The paper's SMALL: d 128, 4 + 8 layers."""
+        return cls(**{"d_model": 128, "d_filter": 512, "n_heads": 8, "n_layers_d": 4, "n_layers_p": 8, **changes})
+
+    @classmethod
+    def base(cls, **changes: Any) -> Self:
+        """The paper's BASE: d 256, 4 + 12 layers."""
+        return cls(**changes)
+
+    @classmethod
+    def large(cls, **changes: Any) -> Self:
+        """The authors' later LARGE: d 384, 4 + 12 layers."""
+        return cls(**{"d_model": 384, "d_filter": 1536, "n_heads": 12, "n_layers_d": 4, "n_layers_p": 12, **changes})
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """The way back; a field that this version does not know is refused."""
+        unknown = set(values) - {field.name for field in fields(cls)}
+        if unknown:
+            raise UserError(
+                f"the configuration has fields that this version of polylm does not know: {sorted(unknown)}"
+            )
+        return cls(**values)

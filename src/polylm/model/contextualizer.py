@@ -1,0 +1,198 @@
+"""Contextualizers: a sequence of vectors in, a sequence of vectors out. Any will do, as the paper says.
+
+A contextualizer is a module made by `factory(config, n_layers)` and called as `module(x, segments)`:
+
+    x         (B, T, d)
+    segments  (B, T) integers, or None where every position of a row belongs to one text. Positions see each other when
+              their numbers are equal; 0 is padding. What a position gives must not depend on other segments.
+    returns   (B, T, d)
+
+`register_contextualizer("mine", factory)` makes `ModelConfig(contextualizer="mine")` work.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from polylm.errors import UserError
+from polylm.model.config import ModelConfig
+
+
+class Contextualizer(Protocol):
+    """What a factory returns: an `nn.Module` that is called so."""
+
+    def __call__(self, x: Tensor, segments: Tensor | None = None) -> Tensor: ...
+
+
+Factory = Callable[[ModelConfig, int], nn.Module]
+_FACTORIES: dict[str, Factory] = {}
+
+
+def register_contextualizer(name: str, factory: Factory) -> None:
+    """Make a contextualizer known by name; an earlier one of that name is replaced."""
+    _FACTORIES[name] = factory
+
+
+def make_contextualizer(config: ModelConfig, n_layers: int) -> nn.Module:
+    """The contextualizer that the configuration names."""
+    if config.contextualizer not in _FACTORIES:
+        known = ", ".join(sorted(_FACTORIES))
+        raise UserError(f"there is no contextualizer {config.contextualizer!r}: choose from {known}, or register it")
+    return _FACTORIES[config.contextualizer](config, n_layers)
+
+
+def _attention_mask(segments: Tensor | None) -> Tensor | None:
+    """(B, 1, T, T): who sees whom. Padding sees itself, so that no row is empty; nothing reads what it gives."""
+    if segments is None:
+        return None
+    return (segments.unsqueeze(-1) == segments.unsqueeze(-2)).unsqueeze(1)
+
+
+class Transformer(nn.Module):
+    """Pre-norm encoder with rotary positions and normalised queries and keys; layer norm on the way in and out."""
+
+    cos: Tensor
+    sin: Tensor
+
+    def __init__(self, config: ModelConfig, n_layers: int) -> None:
+        super().__init__()
+        self.norm_in, self.norm_out = nn.LayerNorm(config.d_model), nn.LayerNorm(config.d_model)
+        self.layers = nn.ModuleList(_TransformerLayer(config) for _ in range(n_layers))
+        d_head = config.d_model // config.n_heads
+        frequencies = config.rotary_base ** (-torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
+        angles = torch.outer(torch.arange(config.max_length, dtype=torch.float64), frequencies)  # (T, d_head / 2)
+        self.register_buffer("cos", angles.cos().float(), persistent=False)
+        self.register_buffer("sin", angles.sin().float(), persistent=False)
+
+    def forward(self, x: Tensor, segments: Tensor | None = None) -> Tensor:
+        mask = _attention_mask(segments)
+        length = x.shape[1]
+        rotation = (self.cos[:length].to(x.dtype), self.sin[:length].to(x.dtype))
+        x = self.norm_in(x)
+        for layer in self.layers:
+            x = layer(x, rotation, mask)
+        out: Tensor = self.norm_out(x)
+        return out
+
+
+class _TransformerLayer(nn.Module):
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        d = config.d_model
+        self.n_heads = config.n_heads
+        self.dropout = config.dropout
+        self.norm_attention, self.norm_filter = nn.LayerNorm(d), nn.LayerNorm(d)
+        self.qkv = nn.Linear(d, 3 * d, bias=False)
+        self.out = nn.Linear(d, d, bias=False)
+        self.up = nn.Linear(d, config.d_filter, bias=False)
+        self.down = nn.Linear(config.d_filter, d, bias=False)
+        for linear in (self.qkv, self.out, self.up, self.down):
+            nn.init.normal_(linear.weight, std=0.02)
+
+    def forward(self, x: Tensor, rotation: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
+        dropout = self.dropout if self.training else 0.0
+        n, length, d = x.shape
+        qkv = self.qkv(self.norm_attention(x)).view(n, length, 3, self.n_heads, d // self.n_heads)
+        q, k, v = qkv.unbind(2)  # (B, T, heads, d_head)
+        q, k = (_rotate(_rms_norm(h), *rotation) for h in (q, k))
+        q, k, v = (h.transpose(1, 2) for h in (q, k, v))
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+        x = x + F.dropout(self.out(y.transpose(1, 2).reshape(n, length, d)), dropout)
+        return x + F.dropout(self.down(F.gelu(self.up(self.norm_filter(x)))), dropout)
+
+
+def _rms_norm(x: Tensor) -> Tensor:
+    return F.rms_norm(x, (x.shape[-1],), eps=1e-6)
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotary positions: x (B, T, heads, d_head), cos and sin (T, d_head / 2)."""
+    a, b = x.chunk(2, dim=-1)
+    cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
+    return torch.cat((a * cos - b * sin, a * sin + b * cos), dim=-1)
+
+
+class Bert(nn.Module):
+    """The paper's own choice: post-norm encoder with learned positions. Positions count from each segment's start."""
+
+    def __init__(self, config: ModelConfig, n_layers: int) -> None:
+        super().__init__()
+        self.positions = nn.Embedding(config.max_length, config.d_model)
+        nn.init.normal_(self.positions.weight, std=0.02)
+        self.norm_in = nn.LayerNorm(config.d_model)
+        self.dropout = nn.Dropout(config.dropout)
+        self.n_heads = config.n_heads
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(
+                config.d_model, config.n_heads, config.d_filter, config.dropout, F.gelu, batch_first=True
+            )
+            for _ in range(n_layers)
+        )
+        for layer in self.layers:
+            for parameter in layer.parameters():
+                if parameter.ndim > 1:
+                    nn.init.normal_(parameter, std=0.02)
+
+    def forward(self, x: Tensor, segments: Tensor | None = None) -> Tensor:
+        mask = _attention_mask(segments)
+        if mask is not None:  # this layer wants True where one must not look, for each head
+            mask = ~mask.expand(-1, self.n_heads, -1, -1).flatten(0, 1)
+        x = self.dropout(self.norm_in(x + self.positions(_places(segments, x))))
+        for layer in self.layers:
+            x = layer(x, src_mask=mask)
+        return x
+
+
+def _places(segments: Tensor | None, x: Tensor) -> Tensor:
+    """(T,) or (B, T): the place of each position in its segment."""
+    place = torch.arange(x.shape[1], device=x.device)
+    if segments is None:
+        return place
+    begins = torch.ones_like(segments, dtype=torch.bool)
+    begins[:, 1:] = segments[:, 1:] != segments[:, :-1]
+    return place - torch.cummax(place * begins, dim=1).values
+
+
+class Lstm(nn.Module):
+    """Bidirectional LSTM, half of the width in each direction. Each segment is run from its own start and end."""
+
+    def __init__(self, config: ModelConfig, n_layers: int) -> None:
+        super().__init__()
+        self.norm_in, self.norm_out = nn.LayerNorm(config.d_model), nn.LayerNorm(config.d_model)
+        self.lstm = nn.LSTM(
+            config.d_model,
+            config.d_model // 2,
+            n_layers,
+            batch_first=True,
+            bidirectional=True,
+            dropout=config.dropout if n_layers > 1 else 0.0,
+        )
+
+    def forward(self, x: Tensor, segments: Tensor | None = None) -> Tensor:
+        x = self.norm_in(x)
+        y = self.lstm(x)[0] if segments is None else self._by_segment(x, segments)
+        out: Tensor = self.norm_out(y)
+        return out
+
+    def _by_segment(self, x: Tensor, segments: Tensor) -> Tensor:
+        """Segments as rows of their own, run together, and put back."""
+        places = _places(segments, x)  # (B, T)
+        begins = (places == 0).flatten()
+        row = torch.cumsum(begins, 0) - 1  # (B * T,): which segment
+        n_rows, longest = int(row[-1]) + 1, int(places.max()) + 1
+        lengths = torch.zeros(n_rows, dtype=torch.int64, device=x.device).index_add_(0, row, torch.ones_like(row))
+        where = row * longest + places.flatten()
+        flat = x.new_zeros(n_rows * longest, x.shape[-1]).index_copy(0, where, x.flatten(0, 1))
+        packed = nn.utils.rnn.pack_padded_sequence(
+            flat.view(n_rows, longest, -1), lengths.cpu(), batch_first=True, enforce_sorted=False
+        )
+        y, _ = nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=longest)
+        return y.flatten(0, 1)[where].view_as(x)
+
+
+register_contextualizer("transformer", Transformer)
+register_contextualizer("bert", Bert)
+register_contextualizer("lstm", Lstm)

@@ -1,0 +1,124 @@
+"""Which senses of a word are one: confusion counted on text, merged as far as a dial says.
+
+Over the occurrences of a word let G_st = E[q_s q_t] and n_s = E[q_s]. Two senses are confused when they are used alike,
+c = G_st / sqrt(G_ss G_tt), and share occurrences more often than by chance, l = G_st / (n_s n_t). The pair with the
+largest min(1, sqrt(c min(l, 2))) is merged, its rows and columns added, and so on. That order does not depend on the
+dial, which only says when to stop: at 1.0 nothing is merged, and a lower value merges what a higher one does and more.
+"""
+
+import torch
+from torch import Tensor
+
+from polylm.model.inventory import SenseInventory
+
+
+class Confusion:
+    """Running sums of q q^T for each word of several senses."""
+
+    def __init__(self, inventory: SenseInventory) -> None:
+        self.inventory = inventory
+        k, n = inventory.max_senses, len(inventory.poly_words)
+        self.products = torch.zeros(n, k, k, dtype=torch.float64)  # sums of q_s q_t, by polysemous word
+        self.sums = torch.zeros(n, k, dtype=torch.float64)  # sums of q_s
+        self._place = torch.full((inventory.n_words,), -1, dtype=torch.int64)
+        self._place[inventory.poly_words.cpu()] = torch.arange(n)
+
+    def add(self, words: Tensor, q: Tensor) -> None:
+        """Occurrences of words (n,) with their distributions q (n, k); words of one sense are passed over."""
+        words, q = words.flatten().cpu(), q.flatten(0, -2).double().cpu()
+        place = self._place[words]
+        q, place = q[place >= 0], place[place >= 0]
+        self.products.index_add_(0, place, q.unsqueeze(-1) * q.unsqueeze(-2))
+        self.sums.index_add_(0, place, q)
+
+    def granularity(self) -> "Granularity":
+        """Means over occurrences; a word that never occurred keeps all its senses apart."""
+        n = self.sums.sum(dim=-1)
+        scale = 1 / n.clamp(min=1e-12)
+        return Granularity(
+            self.inventory, (self.products * scale[:, None, None]).float(), (self.sums * scale[:, None]).float()
+        )
+
+
+class Granularity:
+    """The merge tree of every word, from G (P, k, k) and n (P, k) in the order of the inventory's polysemous words."""
+
+    def __init__(self, inventory: SenseInventory, products: Tensor, shares: Tensor) -> None:
+        self.inventory = inventory
+        self.products, self.shares = products.float().cpu(), shares.float().cpu()
+        self._merges = _merge_trees(self.products.double(), self.shares.double(), inventory.poly_mask.cpu())
+
+    def merges(self, word: int) -> list[tuple[int, int, float]]:
+        """The tree of a word: (kept, merged into it, dial value below which), places among its senses, in order."""
+        place = (self.inventory.poly_words.cpu() == word).nonzero().flatten().tolist()
+        if not place:
+            return []
+        kept, gone, heights = (table[place[0]].tolist() for table in self._merges)
+        return [(a, b, h) for a, b, h in zip(kept, gone, heights, strict=True) if h > 0]
+
+    def representatives(self, dial: float) -> Tensor:
+        """(S,) for each row the row that it is counted as: the commonest of the senses merged with it."""
+        inventory = self.inventory
+        kept, gone, heights = self._merges
+        n, k = self.shares.shape
+        target = torch.arange(k).expand(n, k).clone()  # places
+        for step in range(kept.shape[1]):
+            happens = heights[:, step] > dial
+            a, b = kept[:, step, None], gone[:, step, None]
+            target = torch.where(happens[:, None] & (target == b), a, target)
+        rows = torch.arange(inventory.n_rows)
+        poly_rows, mask = inventory.poly_rows.cpu(), inventory.poly_mask.cpu()
+        rows[poly_rows[mask]] = torch.gather(poly_rows, 1, target)[mask]
+        return rows
+
+    def merge(self, words: Tensor, q: Tensor, dial: float) -> Tensor:
+        """Distributions q (..., k) of words (...) with the shares of merged senses added to their representative."""
+        rows, mask = self.inventory.rows(words.cpu())
+        place = torch.where(
+            mask, self.representatives(dial)[rows] - self.inventory.first.cpu()[words.cpu()].unsqueeze(-1), 0
+        )
+        return torch.zeros_like(q).scatter_add(-1, place.to(q.device), q * mask.to(q.device))
+
+
+def _merge_trees(products: Tensor, shares: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """All words at once: which place is kept, which merged into it, and below which dial value; (P, k - 1) each.
+
+    Heights never rise: the dial stops at the first merge that is not above it, so a later one counts no more than it.
+    """
+    n, k = shares.shape
+    products, shares, alive = products.clone(), shares.clone(), mask.clone()
+    own_share = shares.clone()  # of the sense that gives a merged one its name
+    word = torch.arange(n)
+    height = torch.ones(n, dtype=products.dtype)
+    steps = []
+    for _ in range(max(k - 1, 0)):
+        scores = _scores(products, shares, alive)  # (P, k, k)
+        best, pair = scores.flatten(1).max(dim=1)
+        a, b = pair // k, pair % k
+        height = torch.minimum(height, best.clamp(min=0))
+        swap = own_share[word, b] > own_share[word, a]  # the commonest member gives the name
+        a, b = torch.where(swap, b, a), torch.where(swap, a, b)
+        steps.append((a, b, height))
+        merged = best > 0
+        w, a, b = word[merged], a[merged], b[merged]
+        products[w, a] += products[w, b]
+        products[w, :, a] += products[w, :, b]
+        shares[w, a] += shares[w, b]
+        products[w, b] = 0
+        products[w, :, b] = 0
+        shares[w, b] = 0
+        alive[w, b] = False
+    if not steps:
+        return (torch.zeros(n, 0, dtype=torch.int64),) * 2 + (torch.zeros(n, 0),)
+    kept, gone, heights = (torch.stack(column, dim=1) for column in zip(*steps, strict=True))
+    return kept, gone, heights
+
+
+def _scores(products: Tensor, shares: Tensor, alive: Tensor) -> Tensor:
+    """min(1, sqrt(c min(l, 2))) of every pair of living senses, 0 elsewhere."""
+    own = products.diagonal(dim1=-2, dim2=-1)
+    alike = products / (own.unsqueeze(-1) * own.unsqueeze(-2)).sqrt().clamp(min=1e-300)
+    chance = products / (shares.unsqueeze(-1) * shares.unsqueeze(-2)).clamp(min=1e-300)
+    scores = (alike * chance.clamp(max=2)).sqrt().clamp(max=1)
+    upper = torch.ones_like(scores, dtype=torch.bool).triu(1)
+    return torch.where(upper & alive.unsqueeze(-1) & alive.unsqueeze(-2), scores, -1.0)

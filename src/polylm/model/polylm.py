@@ -1,0 +1,217 @@
+"""The model of the paper: input, disambiguation and prediction layer (Eqs. 5 to 10).
+
+Shapes: B texts of T words, n targets, k senses a word at most (padded, with -inf scores beyond a word's own), S senses
+in all, d. Scores and probabilities are in float32 whatever the encoders compute in.
+"""
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from polylm.model.config import ModelConfig
+from polylm.model.contextualizer import make_contextualizer
+from polylm.model.head import log_partition
+from polylm.model.inventory import SenseInventory
+from polylm.model.loss import Losses, losses
+
+
+class Reading(NamedTuple):
+    """What the two layers make of a text."""
+
+    log_q_d: Tensor | None  # (B, T, k) log q^D; none without a disambiguation layer
+    y_p: Tensor  # (B, T, d) y^P
+
+
+class PolyLM(nn.Module):
+    """A language model whose words are sums of senses.
+
+    `forward` gives the training losses. To read text: `disambiguation_probs` (q^D), `prediction_probs` (q^P),
+    `sense_probs` (p) and `word_log_probs`, at any position, masked or not.
+    """
+
+    share_d: Tensor  # (S,) running mean of q^D, in each word's own senses
+    share_p: Tensor  # (S,) and of q^P
+    offset_words: Tensor  # (m,) words that lost senses by pruning,
+    input_offsets: Tensor  # (m, d) and what those senses gave to x(w)
+
+    def __init__(self, config: ModelConfig, inventory: SenseInventory, *, n_offsets: int = 0) -> None:
+        super().__init__()
+        self.config = config
+        self.inventory = inventory
+        n, d = inventory.n_rows, config.d_model
+        self.embeddings = nn.Parameter(torch.randn(n, d) * d**-0.5)  # E
+        self.bias = nn.Parameter(torch.zeros(n))  # b
+        self.lambda_logits = nn.Parameter(torch.zeros(n))
+        self.c_d = make_contextualizer(config, config.n_layers_d) if config.disambiguation else None
+        self.c_p = make_contextualizer(config, config.n_layers_p)
+        uniform = 1.0 / inventory.n_senses[inventory.word_of_sense].float()
+        self.register_buffer("share_d", uniform.clone())
+        self.register_buffer("share_p", uniform.clone())
+        self.register_buffer("offset_words", torch.zeros(n_offsets, dtype=torch.int64))
+        self.register_buffer("input_offsets", torch.zeros(n_offsets, d))
+
+    # Input layer
+
+    def word_vectors(self) -> Tensor:
+        """x(w) of every word, (V, d): its senses weighted by lambda (Eq. 5). Computed for words, not for positions."""
+        inventory = self.inventory
+        vectors = self.embeddings[inventory.first]  # (V, d)
+        if len(inventory.poly_words):
+            logits = self.lambda_logits[inventory.poly_rows].masked_fill(~inventory.poly_mask, -torch.inf)
+            mixed = torch.einsum("pk,pkd->pd", logits.softmax(dim=-1), self.embeddings[inventory.poly_rows])
+            vectors = vectors.index_copy(0, inventory.poly_words, mixed.to(vectors.dtype))
+        if len(self.offset_words):
+            vectors = vectors.index_add(0, self.offset_words, self.input_offsets)
+        return vectors
+
+    # Disambiguation layer
+
+    def _own_scores(self, words: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Scores e_s . y + b_s of the words' own senses (..., k) in float32, -inf beyond them; and their e_s."""
+        rows, mask = self.inventory.rows(words)
+        senses = F.embedding(rows, self.embeddings.to(y.dtype))  # (..., k, d)
+        scores = torch.einsum("...kd,...d->...k", senses, y)
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32)) + self.bias[rows]
+        return scores.masked_fill(~mask, -torch.inf), senses
+
+    def read(self, words: Tensor, segments: Tensor | None = None) -> Reading:
+        """Both layers on texts (B, T): Eqs. 6 to 8, and y^P."""
+        x = F.embedding(words, self.word_vectors())
+        if self.c_d is None:
+            return Reading(None, self.c_p(x, segments))
+        scores, senses = self._own_scores(words, self.c_d(x, segments))
+        log_q_d = scores.log_softmax(dim=-1)
+        x_p = torch.einsum("...k,...kd->...d", log_q_d.exp().to(senses.dtype), senses)
+        return Reading(log_q_d, self.c_p(x_p, segments))
+
+    # Prediction layer, read-outs
+
+    def disambiguation_probs(self, words: Tensor, segments: Tensor | None = None) -> Tensor:
+        """q^D (B, T, k) of each word among its own senses, from C^D alone."""
+        if self.c_d is None:
+            raise ValueError("this model has no disambiguation layer")
+        x = F.embedding(words, self.word_vectors())
+        return self._own_scores(words, self.c_d(x, segments))[0].softmax(dim=-1)
+
+    def prediction_probs(self, words: Tensor, targets: Tensor, segments: Tensor | None = None) -> Tensor:
+        """q^P (B, T, k): the senses of `targets` (B, T), the words that really stand in the (masked) texts `words`."""
+        return self._own_scores(targets, self.read(words, segments).y_p)[0].softmax(dim=-1)
+
+    def sense_probs(self, y_p: Tensor) -> Tensor:
+        """p (..., S): every sense of every word (Eq. 9)."""
+        scores = y_p @ self.embeddings.to(y_p.dtype).T
+        return (scores.to(torch.promote_types(scores.dtype, torch.float32)) + self.output_bias()).softmax(dim=-1)
+
+    def word_log_probs(self, y_p: Tensor, words: Tensor) -> Tensor:
+        """log P(word) (...) at positions with output y_p (..., d): the sum of its senses' probabilities (Eq. 4)."""
+        own = torch.logsumexp(self._own_scores(words, y_p)[0], dim=-1)
+        log_z = log_partition(y_p.flatten(0, -2), self.embeddings, self.output_bias()).view_as(own)
+        return torch.where(self.inventory.predicted[self.inventory.first[words]], own - log_z, -torch.inf)
+
+    def output_bias(self) -> Tensor:
+        """b, and -inf for the senses that are never predicted."""
+        return self.bias.masked_fill(~self.inventory.predicted, -torch.inf)
+
+    # Training
+
+    def forward(
+        self,
+        masked: Tensor,
+        words: Tensor,
+        targets: Tensor,
+        *,
+        r: Tensor | float = 1.0,
+        lambda_m: Tensor | float = 0.1,
+        weights: Tensor | None = None,
+        segments: Tensor | None = None,
+        totals: tuple[Tensor, Tensor] | None = None,
+    ) -> Losses:
+        """The losses of masked texts c' (B, T) for the texts c themselves; `targets` (n,) are places in B * T.
+
+        J_M needs q^D on the unmasked text, so C^D runs on both, stacked, and only once.
+        """
+        at_targets = words.flatten()[targets]
+        if self.c_d is None:
+            log_q_d = None
+            y_p = self.read(masked, segments).y_p
+        else:
+            both = torch.cat((masked, words))
+            both_segments = None if segments is None else torch.cat((segments, segments))
+            y_d = self.c_d(F.embedding(both, self.word_vectors()), both_segments)
+            y_d_masked, y_d_words = y_d.chunk(2)
+            scores, senses = self._own_scores(masked, y_d_masked)
+            x_p = torch.einsum("...k,...kd->...d", scores.softmax(dim=-1).to(senses.dtype), senses)
+            y_p = self.c_p(x_p, segments)
+            log_q_d = self._own_scores(at_targets, y_d_words.flatten(0, 1)[targets])[0].log_softmax(dim=-1)
+        y = y_p.flatten(0, 1)[targets]  # (n, d)
+        own = self._own_scores(at_targets, y)[0]
+        log_z = log_partition(y, self.embeddings, self.output_bias())
+        if self.training:
+            self._update_shares(at_targets, own.detach(), log_q_d, weights)
+        return losses(
+            own,
+            log_z,
+            log_q_d,
+            self.inventory.n_senses[at_targets] > 1,
+            r=r,
+            lambda_m=lambda_m,
+            weights=weights,
+            distinctness=self.config.distinctness,
+            normalisation=self.config.normalisation,
+            totals=totals,
+        )
+
+    # How much senses are used
+
+    @torch.no_grad()
+    def _update_shares(self, words: Tensor, own: Tensor, log_q_d: Tensor | None, weights: Tensor | None) -> None:
+        """Running means of q^P and q^D with the authors' weight of 0.005 an occurrence."""
+        rows, mask = self.inventory.rows(words)
+        weight = (mask if weights is None else mask * weights.unsqueeze(-1)).to(self.share_p.dtype)
+        counts = torch.zeros_like(self.share_p).index_add_(0, rows.flatten(), weight.flatten())
+        keep = 0.995**counts
+        for share, log_q in ((self.share_p, own.log_softmax(dim=-1)), (self.share_d, log_q_d)):
+            if log_q is not None:
+                used = (log_q.exp() * weight).to(share.dtype)
+                sums = torch.zeros_like(share).index_add_(0, rows.flatten(), used.flatten())
+                share.copy_(torch.where(counts > 0, keep * share + (1 - keep) * sums / counts.clamp(min=1e-9), share))
+
+    def shares(self) -> Tensor:
+        """(S,) how often each sense is meant when its word occurs: the mean of what the two layers say."""
+        share = self.share_p if self.c_d is None else (self.share_p + self.share_d) / 2
+        totals = self._sum_by_word(share)
+        return share / totals[self.inventory.word_of_sense].clamp(min=1e-12)
+
+    def effective_senses(self) -> Tensor:
+        """(V,) the exponential of the entropy of a word's shares: 1 for a word of one living sense."""
+        share = self.shares()
+        surprise = -torch.special.xlogy(share, share)
+        return self._sum_by_word(surprise).exp()
+
+    def _sum_by_word(self, values: Tensor) -> Tensor:
+        """(S,) to (V,)."""
+        return values.new_zeros(self.inventory.n_words).index_add_(0, self.inventory.word_of_sense, values)
+
+    def dead_senses(self, least: float = 0.01) -> Tensor:
+        """(S,) which senses are meant in less than this share of their word's occurrences; never a word's best one."""
+        share = self.shares()
+        best = share.new_zeros(self.inventory.n_words).scatter_reduce(0, self.inventory.word_of_sense, share, "amax")
+        return (share < least) & (share < best[self.inventory.word_of_sense])
+
+    @torch.no_grad()
+    def prune(self, least: float = 0.01) -> "PolyLM":
+        """A smaller model without the dead senses. What is left keeps its number, its vector, its score and x(w)."""
+        kept = ~self.dead_senses(least)
+        vectors = self.word_vectors()
+        words = torch.cat((self.inventory.word_of_sense[~kept], self.offset_words)).unique()  # type: ignore[no-untyped-call]
+        pruned = PolyLM(self.config, self.inventory.select(kept), n_offsets=len(words))
+        pruned = pruned.to(self.embeddings.device, self.embeddings.dtype)
+        by_sense = ("embeddings", "bias", "lambda_logits", "share_d", "share_p")
+        state = {name: tensor[kept] if name in by_sense else tensor for name, tensor in self.state_dict().items()}
+        offsets = {name: pruned.state_dict()[name] for name in ("offset_words", "input_offsets")}
+        pruned.load_state_dict({**state, **offsets})
+        pruned.offset_words.copy_(words)
+        pruned.input_offsets.copy_(vectors[words] - pruned.word_vectors()[words])
+        return pruned.train(self.training)
