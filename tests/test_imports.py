@@ -16,9 +16,20 @@ HEAVY = ("bz3", "lemminflect", "ray", "regex", "rich", "safetensors", "spacy", "
         ("polylm.text.pipeline", ("regex",)),
         ("polylm.corpus.prepare", ("regex",)),
         ("polylm.cli", ("typer", "rich")),
+        ("polylm.model.polylm", ("torch",)),
+        ("polylm.model.checkpoint", ("torch", "safetensors")),
     ],
 )
 def test_only_what_is_needed_is_imported(module, allowed):
     code = f"import sys, {module}; print(*[name for name in {HEAVY} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(result.stdout.split()) <= set(allowed)
+
+
+def test_public_names():
+    import polylm
+
+    for name in polylm.__all__:
+        assert getattr(polylm, name) is not None
+    with pytest.raises(AttributeError):
+        polylm.nothing  # noqa: B018

@@ -1,8 +1,26 @@
 """Word senses learned by language modelling."""
 
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 try:
     __version__ = version("polylm")
 except PackageNotFoundError:  # run from a source tree that is not installed
     __version__ = "0+unknown"
+
+# Loaded when first used: reading text needs no torch.
+_HOMES = {
+    "ModelConfig": "polylm.model.config",
+    "PolyLM": "polylm.model.polylm",
+    "SenseInventory": "polylm.model.inventory",
+    "TextPipeline": "polylm.text.pipeline",
+    "register_contextualizer": "polylm.model.contextualizer",
+}
+__all__ = ["ModelConfig", "PolyLM", "SenseInventory", "TextPipeline", "__version__", "register_contextualizer"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'polylm' has no attribute {name!r}")

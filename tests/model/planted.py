@@ -14,7 +14,7 @@ from polylm.model.polylm import PolyLM
 
 PAD, MASK = 0, 1
 N_TOPICS, WORDS_PER_TOPIC, LENGTH = 10, 12, 10
-TOPIC_PAIRS = list(itertools.combinations(range(N_TOPICS), 2))[:44]
+TOPIC_PAIRS = list(itertools.combinations(range(N_TOPICS), 2))  # 45 homonyms, nine in each topic
 FIRST_HOMONYM = 2 + N_TOPICS * WORDS_PER_TOPIC
 N_HOMONYMS = len(TOPIC_PAIRS)
 
@@ -24,10 +24,8 @@ def texts(n_texts, generator):
     topics = torch.randint(N_TOPICS, (n_texts,), generator=generator)
     own = torch.randint(WORDS_PER_TOPIC, (n_texts, LENGTH), generator=generator)
     words = 2 + topics[:, None] * WORDS_PER_TOPIC + own
-    of_topic = [[i for i, pair in enumerate(TOPIC_PAIRS) if topic in pair] for topic in range(N_TOPICS)]
-    fewest = min(map(len, of_topic))
-    table = torch.tensor([forms[:fewest] for forms in of_topic])
-    chosen = table[topics[:, None], torch.randint(fewest, (n_texts, LENGTH), generator=generator)]
+    of_topic = torch.tensor([[i for i, pair in enumerate(TOPIC_PAIRS) if topic in pair] for topic in range(N_TOPICS)])
+    chosen = of_topic[topics[:, None], torch.randint(of_topic.shape[1], (n_texts, LENGTH), generator=generator)]
     homonym = torch.rand(n_texts, LENGTH, generator=generator) < 0.25
     return torch.where(homonym, FIRST_HOMONYM + chosen, words), topics
 
@@ -59,7 +57,7 @@ def train(model, steps, seed, n_texts=256, n_targets=2, lr=1e-2, r_final=1.5, la
         masked[targets[fate < 0.8]] = MASK
         random = torch.randint(2, model.inventory.n_words, (len(targets),), generator=generator)
         masked[targets[fate >= 0.9]] = random[fate >= 0.9]
-        r = 1 + (r_final - 1) * min(max((share - 0.3) / 0.4, 0), 1)
+        r = 1 + (r_final - 1) * min(max((share - 0.6) / 0.3, 0), 1)
         loss = model(masked.view_as(words), words, targets, r=torch.tensor(r), lambda_m=lambda_m * min(1, 5 * share))
         optimizer.zero_grad()
         loss.total.backward()
@@ -87,14 +85,9 @@ def occurrences(model, seed=99, n_texts=4000):
 
 
 def separation(forms, labels, side):
-    """Share of occurrences on the right side, each label of a form counted for the side it mostly stands for."""
-    right = 0
-    for form in forms.unique().tolist():
-        mine = forms == form
-        table = torch.zeros(int(labels.max()) + 1, 2)
-        table.index_put_((labels[mine], side[mine]), torch.ones(int(mine.sum())), accumulate=True)
-        if (table.argmax(1)[table.sum(1) > 0]).unique().numel() < 2:
-            right += table.sum(0).max().item() if False else table.max(1).values.sum().item()
-        else:
-            right += table.max(1).values.sum().item()
-    return right / len(forms)
+    """Share of occurrences on the right side, each label of a form counted for the side that it mostly stands for."""
+    n_labels = int(labels.max()) + 1
+    table = torch.zeros(N_HOMONYMS * n_labels, 2)
+    place = ((forms - FIRST_HOMONYM) * n_labels + labels, side)
+    table.index_put_(place, torch.ones(len(forms)), accumulate=True)
+    return (table.max(dim=1).values.sum() / len(forms)).item()

@@ -251,6 +251,25 @@ def test_shares_follow_use_and_pruning_keeps_answers():
     torch.testing.assert_close(again.word_vectors(), model.word_vectors())
 
 
+def test_senses_are_ordered_by_share():
+    model = make().eval()
+    model.share_p.copy_(torch.rand(len(model.share_p)))
+    model.share_d.copy_(model.share_p)
+    shares, q = model.shares().clone(), model.disambiguation_probs(TEXTS)
+    model.order_senses()
+    for word, n in enumerate(N_SENSES):
+        first = sum(N_SENSES[:word])
+        assert (model.shares()[first : first + n].diff() <= 0).all()
+        assert sorted(model.shares()[first : first + n].tolist()) == sorted(shares[first : first + n].tolist())
+    assert model.inventory.numbers.tolist() == [s for n in N_SENSES for s in range(1, n + 1)]
+    torch.testing.assert_close(model.disambiguation_probs(TEXTS).sort(-1).values, q.sort(-1).values)
+
+
+def test_papers_bert_has_dropout():
+    assert make(contextualizer="bert").c_p.dropout.p == 0.1
+    assert make(contextualizer="bert", dropout=0.0).c_p.dropout.p == 0.0
+
+
 def test_wrong_configurations():
     for wrong in ({"d_model": 10, "n_heads": 4}, {"dropout": 1.0}, {"n_layers_p": 0}, {"normalisation": "x"}):
         with pytest.raises(UserError):

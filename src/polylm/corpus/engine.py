@@ -47,8 +47,8 @@ def local(workers: int | None = None) -> Engine:
                 under_way: deque[Future[bytes]] = deque()
                 for item in items:
                     under_way.append(pool.submit(function, item))
-                    if len(under_way) >= n_ahead:
-                        yield under_way.popleft().result()
+                    while under_way and (len(under_way) >= n_ahead or under_way[0].done()):
+                        yield under_way.popleft().result()  # as early as can be: what is done is kept
                         n_done += 1
                 while under_way:
                     yield under_way.popleft().result()

@@ -41,13 +41,15 @@ def save_pretrained(
     folder.mkdir(parents=True, exist_ok=True)
     tensors: dict[str, Tensor] = {
         "inventory.n_senses": model.inventory.n_senses.int(),
-        "inventory.numbers": model.inventory.numbers.int(),
+        "inventory.numbers": model.inventory.numbers.to(
+            torch.uint8 if model.inventory.numbers.max() < 256 else torch.int32
+        ),
     }
     for name, tensor in model.state_dict().items():
         tensors.update(_stored(name, tensor.detach(), precision))
     if granularity is not None:
         tensors["confusion.products"], tensors["confusion.shares"] = granularity.products, granularity.shares
-    for name, data in (files or {}).items():
+    for name, data in {"README.md": _model_card(model, precision), **(files or {})}.items():
         write_bytes(folder / name, data)
     write_bytes(folder / WEIGHTS, save({name: tensor.cpu().contiguous() for name, tensor in tensors.items()}))
     description = {
@@ -89,11 +91,34 @@ def from_pretrained(folder: str | Path) -> tuple[PolyLM, Granularity | None]:
     return model.eval(), Granularity(model.inventory, products, shares)
 
 
+def _model_card(model: PolyLM, precision: str) -> bytes:
+    """What a model says of itself where its maker says nothing more."""
+    config, inventory = model.config, model.inventory
+    layers = f"{config.n_layers_d} + {config.n_layers_p}" if config.disambiguation else str(config.n_layers_p)
+    n_parameters = sum(parameter.numel() for parameter in model.parameters())
+    dead = int(model.dead_senses().sum())
+    several = inventory.poly_words
+    effective = float(model.effective_senses()[several].mean()) if len(several) else 1.0
+    return f"""# A sense-level language model
+
+Made by [polylm](https://pypi.org/project/polylm), after PolyLM (Ansell et al., EACL 2021).
+
+| | |
+|---|---|
+| words | {inventory.n_words:,}, {len(several):,} of them with several senses |
+| senses | {inventory.n_rows:,}; on average {effective:.2f} effective ones a word of several; {dead:,} hardly used |
+| network | {config.contextualizer}, d {config.d_model}, {layers} layers, {n_parameters:,} parameters |
+| stored in | {precision} |
+""".encode()
+
+
 def _stored(name: str, tensor: Tensor, precision: Precision) -> dict[str, Tensor]:
-    """A tensor as it is written: matrices in the precision asked for, vectors in float32."""
+    """A tensor as it is written: matrices in the precision asked for, scores in float32."""
     if not tensor.is_floating_point():
         return {name: tensor}
     tensor = tensor.float()
+    if precision != "float32" and name.startswith("share"):
+        return {name: tensor.half()}
     if tensor.ndim < 2 or precision == "float32":
         return {name: tensor}
     if precision == "float16":

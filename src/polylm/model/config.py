@@ -17,7 +17,7 @@ class ModelConfig:
     n_layers_p: int = 12  # of the prediction contextualizer C^P
     max_length: int = 128
     contextualizer: str = "transformer"
-    dropout: float = 0.0
+    dropout: float | None = None  # what the contextualizer is used with: 0.1 for bert, as in the paper, else 0
     rotary_base: float = 1000.0
     # The paper's ablations: without C^D the prediction layer reads the conflated x(w); without J_D senses may blur.
     disambiguation: bool = True
@@ -31,7 +31,7 @@ class ModelConfig:
                 raise UserError(f"{name} is {getattr(self, name)}: it must be 1 or more")
         if self.d_model % (2 * self.n_heads):
             raise UserError(f"d_model {self.d_model} must be an even multiple of n_heads {self.n_heads}")
-        if not 0 <= self.dropout < 1:
+        if self.dropout is not None and not 0 <= self.dropout < 1:
             raise UserError(f"dropout is {self.dropout}: it must be at least 0 and below 1")
         if self.normalisation not in ("polysemous", "targets"):
             raise UserError(f"normalisation is {self.normalisation!r}: choose 'polysemous' or 'targets'")

@@ -83,7 +83,7 @@ class _TransformerLayer(nn.Module):
         super().__init__()
         d = config.d_model
         self.n_heads = config.n_heads
-        self.dropout = config.dropout
+        self.dropout = config.dropout or 0.0
         self.norm_attention, self.norm_filter = nn.LayerNorm(d), nn.LayerNorm(d)
         self.qkv = nn.Linear(d, 3 * d, bias=False)
         self.out = nn.Linear(d, d, bias=False)
@@ -123,11 +123,12 @@ class Bert(nn.Module):
         self.positions = nn.Embedding(config.max_length, config.d_model)
         nn.init.normal_(self.positions.weight, std=0.02)
         self.norm_in = nn.LayerNorm(config.d_model)
-        self.dropout = nn.Dropout(config.dropout)
+        dropout = 0.1 if config.dropout is None else config.dropout
+        self.dropout = nn.Dropout(dropout)
         self.n_heads = config.n_heads
         self.layers = nn.ModuleList(
             nn.TransformerEncoderLayer(
-                config.d_model, config.n_heads, config.d_filter, config.dropout, F.gelu, batch_first=True
+                config.d_model, config.n_heads, config.d_filter, dropout, F.gelu, batch_first=True
             )
             for _ in range(n_layers)
         )
@@ -168,7 +169,7 @@ class Lstm(nn.Module):
             n_layers,
             batch_first=True,
             bidirectional=True,
-            dropout=config.dropout if n_layers > 1 else 0.0,
+            dropout=(config.dropout or 0.0) if n_layers > 1 else 0.0,
         )
 
     def forward(self, x: Tensor, segments: Tensor | None = None) -> Tensor:

@@ -6,10 +6,25 @@ largest min(1, sqrt(c min(l, 2))) is merged, its rows and columns added, and so 
 dial, which only says when to stop: at 1.0 nothing is merged, and a lower value merges what a higher one does and more.
 """
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor
 
 from polylm.model.inventory import SenseInventory
+from polylm.model.polylm import PolyLM
+from polylm.model.readout import sense_distributions
+
+
+def count_confusion(model: PolyLM, texts: Iterable[Tensor], mask: int) -> "Granularity":
+    """The granularity of a model, counted with its own read-out (both layers) over texts (B, T) of word ids."""
+    confusion = Confusion(model.inventory)
+    was_training = model.training
+    model.eval()
+    for words in texts:
+        confusion.add(words, sense_distributions(model, words, mask))
+    model.train(was_training)
+    return confusion.granularity()
 
 
 class Confusion:

@@ -16,6 +16,8 @@ CHUNK_LOGITS = 1 << 26  # logits at a time: 256 MB in float32
 
 def log_partition(y: Tensor, embeddings: Tensor, bias: Tensor, method: str | None = None) -> Tensor:
     """log Z (n,) in float32 or better; y (n, d), embeddings (S, d), bias (S,), where -inf leaves a sense out."""
+    if y.is_cuda and torch.is_autocast_enabled("cuda"):
+        y = y.to(torch.get_autocast_dtype("cuda"))  # a layer norm has made it float32
     if method is None:
         method = "triton" if y.is_cuda and y.dtype in (torch.bfloat16, torch.float16) and _triton_works() else "chunked"
     if method == "matmul":

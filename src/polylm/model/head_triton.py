@@ -39,7 +39,7 @@ def _scores(y, y_desc, e_desc, row, column, D: tl.constexpr, BM: tl.constexpr, B
     if BK == D:
         return tl.dot(y, e_desc.load([column, 0]).T) * 1.4426950408889634
     total = tl.zeros((BM, BN), dtype=tl.float32)
-    for k in tl.static_range(0, D, BK):
+    for k in range(0, D, BK):
         total = tl.dot(y_desc.load([row, k]), e_desc.load([column, k]).T, total)
     return total * 1.4426950408889634
 
@@ -90,7 +90,7 @@ def _piece(d: int) -> int:
     """How much of d is read at a time: all where the block is a power of two that fits, else a divisor."""
     if d <= 256 and d & (d - 1) == 0:
         return d
-    return next(piece for piece in (128, 64, 32, 16) if d % piece == 0)
+    return next(piece for piece in (64, 32, 16) if d % piece == 0)
 
 
 def _part_size(n_senses: int, n_parts: int) -> int:

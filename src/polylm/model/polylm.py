@@ -99,6 +99,10 @@ class PolyLM(nn.Module):
         """q^P (B, T, k): the senses of `targets` (B, T), the words that really stand in the (masked) texts `words`."""
         return self._own_scores(targets, self.read(words, segments).y_p)[0].softmax(dim=-1)
 
+    def own_log_probs(self, words: Tensor, y: Tensor) -> Tensor:
+        """log q (..., k) of words (...) among their own senses, given outputs y (..., d) of either layer."""
+        return self._own_scores(words, y)[0].log_softmax(dim=-1)
+
     def sense_probs(self, y_p: Tensor) -> Tensor:
         """p (..., S): every sense of every word (Eq. 9)."""
         scores = y_p @ self.embeddings.to(y_p.dtype).T
@@ -199,6 +203,16 @@ class PolyLM(nn.Module):
         share = self.shares()
         best = share.new_zeros(self.inventory.n_words).scatter_reduce(0, self.inventory.word_of_sense, share, "amax")
         return (share < least) & (share < best[self.inventory.word_of_sense])
+
+    @torch.no_grad()
+    def order_senses(self) -> None:
+        """Order each word's senses by falling share, and number them so: bank#1 is the commonest. Before saving."""
+        word = self.inventory.word_of_sense
+        by_share = torch.argsort(self.shares(), descending=True, stable=True)
+        order = by_share[torch.argsort(word[by_share], stable=True)]  # rows of a word stay together
+        for tensor in (self.embeddings, self.bias, self.lambda_logits, self.share_d, self.share_p):
+            tensor.copy_(tensor[order])
+        self.inventory.numbers.copy_(torch.arange(len(order), device=word.device) - self.inventory.first[word] + 1)
 
     @torch.no_grad()
     def prune(self, least: float = 0.01) -> "PolyLM":

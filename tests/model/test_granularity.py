@@ -1,0 +1,95 @@
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polylm.model.granularity import Confusion, Granularity
+from polylm.model.inventory import SenseInventory
+
+INVENTORY = SenseInventory([1, 4, 2, 3])  # rows 0 | 1-4 | 5-6 | 7-9
+
+
+def counted(seed, n=200, sharpness=3.0):
+    generator = torch.Generator().manual_seed(seed)
+    words = torch.randint(4, (n,), generator=generator)
+    _, mask = INVENTORY.rows(words)
+    scores = sharpness * torch.randn(n, 4, generator=generator)
+    q = scores.masked_fill(~mask, -torch.inf).softmax(-1)
+    confusion = Confusion(INVENTORY)
+    for part in range(0, n, 50):
+        confusion.add(words[part : part + 50], q[part : part + 50])
+    return confusion.granularity(), words, q
+
+
+def reference_partition(products, shares, dial):
+    """Greedy merging, one pair at a time, as the docstring says it."""
+    groups = {s: [s] for s in range(len(shares)) if shares[s] > 0}
+    own = list(shares)
+    G, n = products.clone().double(), shares.clone().double()
+    while True:
+        best, pair = -1.0, None
+        for a in groups:
+            for b in groups:
+                if a < b:
+                    alike = G[a, b] / (G[a, a] * G[b, b]).sqrt()
+                    chance = G[a, b] / (n[a] * n[b])
+                    score = min(1.0, float((alike * min(float(chance), 2.0)).sqrt()))
+                    if score > best:
+                        best, pair = score, (a, b)
+        if pair is None or best <= dial or best <= 0:
+            return {member: name for name, members in groups.items() for member in members}
+        a, b = pair if own[pair[0]] >= own[pair[1]] else pair[::-1]
+        groups[a] += groups.pop(b)
+        G[a] += G[b]
+        G[:, a] += G[:, b]
+        n[a] += n[b]
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.floats(0.05, 0.95), st.sampled_from([0.5, 2.0, 6.0]))
+def test_partitions_are_those_of_greedy_merging(seed, dial, sharpness):
+    granularity, _, _ = counted(seed, sharpness=sharpness)
+    rows = granularity.representatives(dial)
+    for place, word in enumerate(INVENTORY.poly_words.tolist()):
+        n, first = int(INVENTORY.n_senses[word]), int(INVENTORY.first[word])
+        expected = reference_partition(granularity.products[place][:n, :n], granularity.shares[place][:n], dial)
+        assert {s: int(rows[first + s]) - first for s in expected} == expected
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.floats(0, 1), st.floats(0, 1))
+def test_partitions_nest_and_one_changes_nothing(seed, a, b):
+    granularity, words, q = counted(seed)
+    assert granularity.representatives(1.0).tolist() == list(range(10))
+    fine, coarse = (granularity.representatives(dial) for dial in (max(a, b), min(a, b)))
+    for row in range(10):
+        assert coarse[row] == coarse[fine[row]]  # what was one stays one
+    merged = granularity.merge(words, q, min(a, b))
+    torch.testing.assert_close(merged.sum(-1), torch.ones(len(q)))
+    torch.testing.assert_close(granularity.merge(words, q, 1.0), q)
+    rows, mask = INVENTORY.rows(words)
+    named = (coarse[rows] == rows) & mask
+    assert (merged[~named] == 0).all()
+
+
+def test_confused_senses_are_one_and_the_commonest_names_them():
+    inventory = SenseInventory([3])
+    confusion = Confusion(inventory)
+    together, apart = torch.tensor([[0.4, 0.6, 0.0]]), torch.tensor([[0.0, 0.0, 1.0]])
+    confusion.add(torch.zeros(60, dtype=torch.int64), torch.cat((together.repeat(30, 1), apart.repeat(30, 1))))
+    granularity = confusion.granularity()
+    assert granularity.representatives(0.5).tolist() == [1, 1, 2]
+    assert granularity.merges(0)[0][:2] == (1, 0)
+    merged = granularity.merge(torch.tensor([0]), together, 0.5)
+    torch.testing.assert_close(merged, torch.tensor([[0.0, 1.0, 0.0]]))
+
+
+def test_words_that_never_occurred_keep_their_senses():
+    granularity = Confusion(INVENTORY).granularity()
+    assert granularity.representatives(0.0).tolist() == list(range(10))
+    assert granularity.merges(0) == granularity.merges(1) == []
+
+
+def test_without_polysemous_words():
+    granularity = Confusion(SenseInventory([1, 1])).granularity()
+    assert isinstance(granularity, Granularity)
+    assert granularity.representatives(0.3).tolist() == [0, 1]

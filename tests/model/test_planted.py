@@ -1,0 +1,84 @@
+"""A model trained for seconds on text with 45 planted homonyms: does it do what the paper says?"""
+
+import pytest
+import torch
+
+from polylm.model.checkpoint import from_pretrained, save_pretrained
+from polylm.model.granularity import Confusion
+from tests.model import planted
+
+pytestmark = pytest.mark.slow
+STEPS = 500
+
+
+@pytest.fixture(scope="module")
+def transformer():
+    return planted.train(planted.make_model("transformer", k=8, seed=0), STEPS, seed=0)
+
+
+@pytest.fixture(scope="module")
+def without_distinctness():
+    model = planted.make_model("transformer", k=8, seed=0, distinctness=False)
+    return planted.train(model, STEPS, seed=0)
+
+
+def granularity_of(model):
+    forms, q, _ = planted.occurrences(model, seed=1, n_texts=12_000)
+    confusion = Confusion(model.inventory)
+    confusion.add(forms, q)
+    return confusion.granularity()
+
+
+def test_transformer_separates_meanings(transformer):
+    forms, q, side = planted.occurrences(transformer)
+    assert planted.separation(forms, q.argmax(1), side) >= 0.95
+
+
+def test_lstm_separates_meanings():
+    model = planted.train(planted.make_model("lstm", k=8, seed=0), STEPS, seed=0)
+    forms, q, side = planted.occurrences(model)
+    assert planted.separation(forms, q.argmax(1), side) >= 0.95
+
+
+def test_distinctness_makes_one_sense_stand_out(transformer, without_distinctness):
+    sharp, blurred = (planted.occurrences(m)[1].max(dim=1).values.mean() for m in (transformer, without_distinctness))
+    assert sharp - blurred >= 0.05
+
+
+@pytest.mark.parametrize("name", ["transformer", "without_distinctness"])
+def test_a_middle_granularity_gives_the_two_planted_senses(name, request):
+    model = request.getfixturevalue(name)
+    granularity = granularity_of(model)
+    merged = granularity.merge(model.inventory.poly_words, granularity.shares, 0.6)
+    two = (merged > 0.05).sum(dim=1) == 2
+    assert two.float().mean() >= 0.95
+    forms, q, side = planted.occurrences(model)
+    assert planted.separation(forms, granularity.merge(forms, q, 0.6).argmax(1), side) >= 0.95
+
+
+def test_the_dial_has_work_to_do(without_distinctness):
+    """Without distinctness more than two senses share a meaning, until they are merged."""
+    granularity = granularity_of(without_distinctness)
+    assert ((granularity.shares > 0.05).sum(dim=1) > 2).float().mean() > 0.3
+
+
+def test_int8_changes_no_top_sense(transformer, tmp_path):
+    save_pretrained(transformer, tmp_path, precision="int8")
+    small, _ = from_pretrained(tmp_path)
+    tops = [planted.occurrences(model, n_texts=20_000)[1].argmax(1) for model in (transformer, small)]
+    assert (tops[0] == tops[1]).float().mean() >= 0.995
+
+
+def test_pruning_keeps_answers(transformer):
+    pruned = transformer.prune()
+    assert pruned.inventory.n_rows < transformer.inventory.n_rows
+    forms, q, side = planted.occurrences(pruned)
+    assert planted.separation(forms, q.argmax(1), side) >= 0.95
+    before = transformer.inventory.keys([str(w) for w in range(transformer.inventory.n_words)])
+    after = pruned.inventory.keys([str(w) for w in range(pruned.inventory.n_words)])
+    _, q_before, _ = planted.occurrences(transformer)
+    same = [
+        before[int(transformer.inventory.first[form]) + a] == after[int(pruned.inventory.first[form]) + b]
+        for form, a, b in zip(forms.tolist(), q_before.argmax(1).tolist(), q.argmax(1).tolist(), strict=True)
+    ]
+    assert torch.tensor(same).float().mean() >= 0.99

@@ -1,0 +1,64 @@
+import pytest
+import torch
+
+from polylm.model.granularity import count_confusion
+from polylm.model.readout import sense_distributions
+from tests.model.test_polylm import MASK, N_SENSES, make
+
+TEXTS = torch.randint(2, 8, (3, 14), generator=torch.Generator().manual_seed(0))
+
+
+def test_prediction_masks_every_seventh_ambiguous_word():
+    """Written out: in each pass the words of one turn are masked, and only they are read."""
+    model = make().eval()
+    found = sense_distributions(model, TEXTS, MASK, source="prediction")
+    for b, text in enumerate(TEXTS.tolist()):
+        ambiguous = [t for t, word in enumerate(text) if N_SENSES[word] > 1]
+        for turn in range(7):
+            places = ambiguous[turn::7]
+            masked = TEXTS[b : b + 1].clone()
+            masked[0, places] = MASK
+            expected = model.prediction_probs(masked, TEXTS[b : b + 1])[0]
+            torch.testing.assert_close(found[b, places].double(), expected[places], rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(found.sum(-1), torch.ones(3, 14))
+
+
+def test_both_is_the_weighted_geometric_mean():
+    model = make().eval()
+    q_p, q_d = (sense_distributions(model, TEXTS, MASK, source=s).double() for s in ("prediction", "disambiguation"))
+    expected = q_p**0.6 * q_d**0.4
+    both = sense_distributions(model, TEXTS, MASK)
+    torch.testing.assert_close(both.double(), expected / expected.sum(-1, keepdim=True), rtol=1e-4, atol=1e-6)
+    alone = sense_distributions(model, TEXTS, MASK, weight=1.0)
+    torch.testing.assert_close(alone.double(), q_p, rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(q_d, model.disambiguation_probs(TEXTS))
+
+
+def test_a_sense_that_is_ruled_out_stays_out():
+    model = make().eval()
+    with torch.no_grad():
+        model.bias[3] = -torch.inf
+    both = sense_distributions(model, TEXTS, MASK)
+    assert both.isfinite().all()
+    assert (both[TEXTS == 2][:, 1] == 0).all()
+
+
+def test_without_a_disambiguation_layer():
+    model = make(disambiguation=False).eval()
+    both, prediction = (sense_distributions(model, TEXTS, MASK, source=s) for s in ("both", "prediction"))
+    torch.testing.assert_close(both, prediction)
+    with pytest.raises(ValueError, match="no disambiguation layer"):
+        model.disambiguation_probs(TEXTS)
+    with pytest.raises(ValueError, match="no read-out"):
+        sense_distributions(model, TEXTS, MASK, source="magic")
+
+
+def test_confusion_is_counted_with_both_layers():
+    model = make()
+    granularity = count_confusion(model, [TEXTS[:2], TEXTS[2:]], MASK)
+    q = sense_distributions(model.eval(), TEXTS, MASK)
+    of_five = q[TEXTS == 5].double()
+    place = model.inventory.poly_words.tolist().index(5)
+    torch.testing.assert_close(granularity.shares[place].double(), of_five.mean(0), rtol=1e-4, atol=1e-6)
+    expected = torch.einsum("na,nb->ab", of_five, of_five) / len(of_five)
+    torch.testing.assert_close(granularity.products[place].double(), expected, rtol=1e-4, atol=1e-6)
