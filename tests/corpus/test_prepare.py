@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from polylm.corpus import counts
 from polylm.corpus import prepare as module
 from polylm.corpus.engine import local
 from polylm.corpus.prepare import PrepareSettings, prepare
@@ -67,7 +68,7 @@ def test_output_does_not_depend_on_workers_or_chunks_seen_before(text_files, tmp
 
 def test_counts_that_do_not_fit_in_memory_are_exact(text_files, tmp_path, monkeypatch):
     prepare(text_files, tmp_path / "memory", settings())
-    monkeypatch.setattr(module, "_MAX_COUNTED", 50)
+    monkeypatch.setattr(counts, "MAX_COUNTED", 50)
     prepare(text_files, tmp_path / "disk", settings())
     assert contents(tmp_path / "memory") == contents(tmp_path / "disk")
 

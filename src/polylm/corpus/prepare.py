@@ -10,38 +10,30 @@ alone: not on the number of workers, the engine, or how often the run was interr
 import errno
 import fcntl
 import hashlib
-import heapq
-import io
-import itertools
 import json
 import os
 import shutil
-import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from polylm import __version__
 from polylm.atomic import write_bytes
+from polylm.corpus.chunks import Chunk, analyze_chunk
+from polylm.corpus.counts import Counts, n_words_of
 from polylm.corpus.engine import Engine, local
 from polylm.corpus.shards import FORMAT, MANIFEST, PreparedCorpus, ShardWriter, read_manifest, write_manifest
-from polylm.corpus.sources import Source, find_sources, lines_of
+from polylm.corpus.sources import Source, find_sources
 from polylm.corpus.vocabulary import SPECIAL, Vocabulary, VocabularySettings
 from polylm.errors import UserError
-from polylm.text.analyzer import LINE, Analyzer
-from polylm.text.lemmatizer import MARKERS
+from polylm.text.analyzer import LINE
 from polylm.text.pipeline import UNKNOWN, TextPipeline, TextSettings
 
 WORK = ".work"  # below the output folder while a run is unfinished
 _MARK = "made-by-polylm"  # in it, so that no other folder is taken for it
-_MAX_COUNTED = 1_000_000  # distinct symbols held in memory; above, counts go to sorted files
 
 
 @dataclass(frozen=True)
@@ -160,56 +152,7 @@ def _finished(out: Path, settings: PrepareSettings, described: list[dict[str, An
     return manifest
 
 
-# Analysis: chunks of text to files of numbers, in parallel.
-
-
-def analyze_chunk(settings: TextSettings, chunk: bytes) -> bytes:
-    """What is kept of a chunk: its symbols as numbers of its own table, the table, and how often each occurs."""
-    analyzer = _analyzer(settings)
-    numbers = analyzer(lines_of(chunk))
-    table = analyzer.symbols
-    counts = np.bincount(numbers, minlength=len(table))
-    used = np.flatnonzero(counts)
-    renumbered = np.zeros(len(table), dtype=np.uint16 if len(used) <= 1 << 16 else np.uint32)
-    renumbered[used] = np.arange(len(used))
-    strings = np.frombuffer("\n".join(table[i] for i in used).encode("utf-8"), dtype=np.uint8)
-    file = io.BytesIO()
-    np.savez(file, numbers=renumbered[numbers], table=strings, counts=counts[used])
-    return file.getvalue()
-
-
-@lru_cache(maxsize=1)
-def _analyzer(settings: TextSettings) -> Analyzer:
-    """One for each process: what it remembers makes it fast."""
-    return TextPipeline(settings=settings).analyzer()
-
-
-@dataclass(frozen=True)
-class _Chunk:
-    path: Path
-
-    def counts(self) -> list[tuple[str, int]]:
-        table, counts = self._read("table", "counts")
-        return list(zip(_strings(table), counts.tolist(), strict=True))
-
-    def encode(self, vocabulary: Vocabulary) -> NDArray[Any]:
-        table, numbers = self._read("table", "numbers")
-        unknown = vocabulary[UNKNOWN]
-        ids = np.array([vocabulary.get(word, unknown) for word in _strings(table)], dtype=np.uint32)
-        encoded: NDArray[Any] = ids[numbers]
-        return encoded
-
-    def _read(self, *names: str) -> list[NDArray[Any]]:
-        try:
-            with np.load(self.path) as arrays:
-                return [arrays[name] for name in names]
-        except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            self.path.unlink()
-            raise UserError(f"{self.path} was damaged and is deleted: run the same command again") from None
-
-
-def _strings(table: NDArray[Any]) -> list[str]:
-    return table.tobytes().decode("utf-8").split("\n") if len(table) else []
+# Analysis, in parallel.
 
 
 @dataclass(frozen=True)
@@ -223,7 +166,7 @@ class _Reading:
 
 def _analyze(
     readings: list[_Reading], work: Path, settings: PrepareSettings, engine: Engine, report: Callable[[Progress], None]
-) -> list[_Chunk]:
+) -> list[Chunk]:
     """One file of numbers for each chunk, in the order of the text; those that are there already are kept."""
     fingerprint = json.dumps([FORMAT, __version__, asdict(settings.text), settings.errors]).encode()
     size = _SizeEstimate([reading.source for reading in readings])
@@ -264,9 +207,9 @@ def _analyze(
         path = next(iter(under_way))
         write_bytes(path, result)
         size.done += under_way.pop(path)
-        n_words += _n_words(_Chunk(path).counts())
+        n_words += n_words_of(Chunk(path).counts())
         report(Progress("analysing", size.done, size.total, n_words))
-    return [_Chunk(path) for path in paths]
+    return [Chunk(path) for path in paths]
 
 
 def _read_record(path: Path) -> dict[str, Any] | None:
@@ -298,15 +241,10 @@ class _SizeEstimate:
 # Counting and the choice of words.
 
 
-def _n_words(counts: Iterable[tuple[str, int]]) -> int:
-    """Words of the text: markers and line ends are not."""
-    return sum(count for symbol, count in counts if symbol != LINE and symbol not in MARKERS)
-
-
 def _choose_vocabulary(
-    chunks: list[_Chunk], work: Path, settings: PrepareSettings, report: Callable[[Progress], None]
+    chunks: list[Chunk], work: Path, settings: PrepareSettings, report: Callable[[Progress], None]
 ) -> tuple[Vocabulary, int]:
-    with _Counts(work) as counts:
+    with Counts(work) as counts:
         for number, chunk in enumerate(chunks, 1):
             counts.add(chunk.counts())
             report(Progress("counting", number, len(chunks), counts.n_words))
@@ -318,56 +256,11 @@ def _choose_vocabulary(
         return vocabulary, counts.n_words
 
 
-class _Counts:
-    """Exact counts of any number of symbols in bounded memory: what does not fit goes to sorted files."""
-
-    def __init__(self, work: Path) -> None:
-        self.n_words = 0
-        self._work = work
-        self._counts: Counter[str] = Counter()
-        self._spilled: list[Path] = []
-
-    def __enter__(self) -> "_Counts":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for path in self._spilled:
-            path.unlink()
-
-    def add(self, counts: Iterable[tuple[str, int]]) -> None:
-        batch = dict(counts)
-        self.n_words += _n_words(batch.items())
-        self._counts.update(batch)
-        if len(self._counts) > _MAX_COUNTED:
-            path = self._work / f"counts-{len(self._spilled)}.tsv"
-            rows = (f"{symbol}\t{count}\n" for symbol, count in sorted(self._counts.items()))
-            write_bytes(path, "".join(rows).encode("utf-8"))
-            self._spilled.append(path)
-            self._counts.clear()
-
-    def items(self) -> Iterator[tuple[str, int]]:
-        """Each symbol once, with its count in all."""
-        if not self._spilled:
-            yield from self._counts.items()
-            return
-        streams = [_read_counts(path) for path in self._spilled]
-        merged = heapq.merge(*streams, sorted(self._counts.items()))
-        for symbol, group in itertools.groupby(merged, key=lambda pair: pair[0]):
-            yield symbol, sum(count for _, count in group)
-
-
-def _read_counts(path: Path) -> Iterator[tuple[str, int]]:
-    with path.open(encoding="utf-8", newline="\n") as file:
-        for row in file:
-            symbol, _, count = row.rstrip("\n").partition("\t")
-            yield symbol, int(count)
-
-
 # Encoding.
 
 
 def _encode(
-    chunks: list[_Chunk], out: Path, vocabulary: Vocabulary, text: TextSettings, report: Callable[[Progress], None]
+    chunks: list[Chunk], out: Path, vocabulary: Vocabulary, text: TextSettings, report: Callable[[Progress], None]
 ) -> dict[str, Any]:
     """Write everything but the manifest, and say for the manifest what was written."""
     for stale in (*out.glob("shard-*.bin"), *out.glob(".*.tmp")):  # of a run that was killed

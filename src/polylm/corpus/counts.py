@@ -1,0 +1,63 @@
+"""Exact counts of any number of symbols in bounded memory."""
+
+import heapq
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from polylm.atomic import write_bytes
+from polylm.text.analyzer import LINE
+from polylm.text.lemmatizer import MARKERS
+
+MAX_COUNTED = 1_000_000  # distinct symbols held in memory; what does not fit goes to sorted files
+
+
+def n_words_of(counts: Iterable[tuple[str, int]]) -> int:
+    """Words of the text: markers and line ends are not."""
+    return sum(count for symbol, count in counts if symbol != LINE and symbol not in MARKERS)
+
+
+class Counts:
+    """Exact counts of any number of symbols in bounded memory: what does not fit goes to sorted files."""
+
+    def __init__(self, work: Path) -> None:
+        self.n_words = 0
+        self._work = work
+        self._counts: Counter[str] = Counter()
+        self._spilled: list[Path] = []
+
+    def __enter__(self) -> "Counts":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for path in self._spilled:
+            path.unlink()
+
+    def add(self, counts: Iterable[tuple[str, int]]) -> None:
+        batch = dict(counts)
+        self.n_words += n_words_of(batch.items())
+        self._counts.update(batch)
+        if len(self._counts) > MAX_COUNTED:
+            path = self._work / f"counts-{len(self._spilled)}.tsv"
+            rows = (f"{symbol}\t{count}\n" for symbol, count in sorted(self._counts.items()))
+            write_bytes(path, "".join(rows).encode("utf-8"))
+            self._spilled.append(path)
+            self._counts.clear()
+
+    def items(self) -> Iterator[tuple[str, int]]:
+        """Each symbol once, with its count in all."""
+        if not self._spilled:
+            yield from self._counts.items()
+            return
+        streams = [_read_counts(path) for path in self._spilled]
+        merged = heapq.merge(*streams, sorted(self._counts.items()))
+        for symbol, group in itertools.groupby(merged, key=lambda pair: pair[0]):
+            yield symbol, sum(count for _, count in group)
+
+
+def _read_counts(path: Path) -> Iterator[tuple[str, int]]:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        for row in file:
+            symbol, _, count = row.rstrip("\n").partition("\t")
+            yield symbol, int(count)
