@@ -11,6 +11,11 @@ settings.register_profile("polylm", deadline=None)  # the first example may load
 settings.load_profile("polylm")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Fast tests first."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The folder of test sets that the project may use but not carry; named by POLYLM_DATA."""
@@ -50,7 +55,7 @@ def text_files(tmp_path: Path) -> list[Path]:
     paths = []
     for number in range(6):
         path = folder / f"part-{number}.txt"
-        path.write_text("\n".join(make_lines(300, seed=number)) + "\n", encoding="utf-8")
+        path.write_text("\n".join(make_lines(150, seed=number)) + "\n", encoding="utf-8")
         paths.append(path)
     return paths
 

@@ -8,6 +8,7 @@ import pytest
 HEAVY = ("bz3", "lemminflect", "ray", "regex", "rich", "safetensors", "spacy", "torch", "typer")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "allowed"),
     [

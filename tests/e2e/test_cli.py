@@ -72,6 +72,7 @@ def test_analyze_surface():
     assert [(t["lemma"], t["tag"], t["marker"]) for t in tokens] == [("the", None, None), ("banks", None, None)]
 
 
+@pytest.mark.slow
 def test_analyze_odd_text():
     assert json.loads(polylm("analyze", "", "--json").stdout) == {"text": "", "tokens": []}
     assert "standard input is not UTF-8 at byte 1" in sentence(polylm("analyze", "-", stdin=b"a\xff"))
@@ -104,7 +105,7 @@ def test_prepare_prints_what_was_made(text_files, tmp_path):
     result = polylm("prepare", text_files[0].parent, "--out", tmp_path / "out", "--min-count", "3", "--workers", 1)
     assert result.returncode == 0, result.stderr
     shown = result.stdout.decode()
-    assert "words on 1,800 lines" in shown
+    assert "words on 900 lines" in shown
     assert "of the text is unknown words" in shown
     progress = result.stderr.decode().splitlines()
     assert [line.split(":")[0] for line in progress if "100%" in line] == [
@@ -147,6 +148,7 @@ def test_bad_text_is_refused_and_leaves_nothing(tmp_path, content, message):
     assert not out.exists() or not [name for name in contents(out) if not name.startswith(".work/")]
 
 
+@pytest.mark.slow
 def test_wrong_arguments(tmp_path):
     (tmp_path / "x.txt").write_text("\n".join(make_lines(5)))
     file, out = tmp_path / "x.txt", tmp_path / "out"

@@ -41,6 +41,7 @@ def test_polylm_commands(folder):
     assert (folder / "corpus" / "manifest.json").exists()
 
 
+@pytest.mark.slow
 def test_python_code(folder):
     code = [block for language, block in BLOCKS if language == "python"]
     assert code

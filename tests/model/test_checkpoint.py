@@ -7,6 +7,7 @@ from safetensors.torch import load_file, save_file
 from polylm.errors import UserError
 from polylm.model.checkpoint import from_pretrained, save_pretrained
 from polylm.model.config import ModelConfig
+from polylm.model.contextualizer import register_contextualizer
 from polylm.model.granularity import Confusion
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
@@ -80,6 +81,35 @@ def test_int8_is_small_and_keeps_top_senses(tmp_path):
     assert (tops[0] == tops[1]).float().mean() > 0.97  # random weights: the trained model is measured in planted tests
 
 
+def test_confusions_of_other_senses_are_refused(model, tmp_path):
+    granularity = granularity_of(model)
+    model.order_senses()
+    with pytest.raises(UserError, match="count them again"):
+        save_pretrained(model, tmp_path, granularity=granularity)
+    model.share_p[3] = model.share_d[3] = 0
+    with pytest.raises(UserError, match="count them again"):
+        save_pretrained(model.prune(), tmp_path, granularity=granularity_of(model))
+    save_pretrained(model, tmp_path, granularity=granularity_of(model))
+
+
+def test_any_contextualizer_can_be_saved(tmp_path):
+    class Shared(torch.nn.Module):
+        def __init__(self, config, n_layers):
+            super().__init__()
+            self.scales = torch.nn.Parameter(torch.ones(config.d_model))
+            self.layers = torch.nn.ModuleList([torch.nn.Linear(config.d_model, config.d_model)] * 2)
+
+        def forward(self, x, segments=None):
+            return self.layers[1](self.layers[0](x)) * self.scales
+
+    register_contextualizer("shared", Shared)
+    model = PolyLM(ModelConfig.tiny(contextualizer="shared"), SenseInventory(N_SENSES)).eval()
+    for precision in ("float32", "int8"):
+        save_pretrained(model, tmp_path, precision=precision)
+        loaded, _ = from_pretrained(tmp_path)
+        assert torch.equal(loaded.c_p.scales, model.c_p.scales)
+
+
 def test_wrong_files_are_refused(model, tmp_path):
     save_pretrained(model, tmp_path)
     config, weights = tmp_path / "config.json", tmp_path / "model.safetensors"
@@ -102,6 +132,13 @@ def test_wrong_files_are_refused(model, tmp_path):
         (lambda t: t.update(bias=torch.zeros(3)), r"bias is \(3,\) instead of"),
         (lambda t: t.update(extra=torch.zeros(3)), "does not know: extra"),
         (lambda t: t.pop("inventory.n_senses"), "inventory.n_senses"),
+        (lambda t: t.update({"inventory.numbers": torch.tensor(1)}), "not a whole model"),
+        (lambda t: t.update(bias=torch.full((12,), torch.nan)), "not a number"),
+        (lambda t: t.update({"confusion.products": torch.zeros(1)}), "confusions are not whole"),
+        (
+            lambda t: t.update({"offset_words": torch.tensor([99]), "input_offsets": torch.zeros(1, 64)}),
+            "input offsets",
+        ),
     ):
         tensors = load_file(weights)
         change(tensors)
@@ -110,6 +147,10 @@ def test_wrong_files_are_refused(model, tmp_path):
     description = json.loads(good_config)
     for changed, message in (
         ({**description, "format": 99}, "newer polylm"),
+        ({**description, "format": 0}, "does not describe a model"),
+        ({**description, "model": None}, "not a table"),
+        ({**description, "excluded": 3}, "not a whole model"),
+        ({**description, "model": {**description["model"], "d_model": "64"}}, "whole number"),
         ({"format": 1}, "is missing"),
         ([], "does not describe a model"),
         ({**description, "model": {**description["model"], "width": 3}}, "does not know"),
@@ -123,5 +164,8 @@ def test_wrong_files_are_refused(model, tmp_path):
     refused("holds no model")
     with pytest.raises(UserError, match="no folder"):
         from_pretrained(tmp_path / "none")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="is a file"):
+        save_pretrained(model, tmp_path / "file")
     with pytest.raises(UserError, match="not a precision"):
         save_pretrained(model, tmp_path, precision="float8")

@@ -22,7 +22,7 @@ def counted(seed, n=200, sharpness=3.0):
 
 def reference_partition(products, shares, dial):
     """Greedy merging, one pair at a time, as the docstring says it."""
-    groups = {s: [s] for s in range(len(shares)) if shares[s] > 0}
+    groups = {s: [s] for s in range(len(shares)) if products[s, s] > 1e-12}
     own = list(shares)
     G, n = products.clone().double(), shares.clone().double()
     while True:
@@ -93,3 +93,21 @@ def test_without_polysemous_words():
     granularity = Confusion(SenseInventory([1, 1])).granularity()
     assert isinstance(granularity, Granularity)
     assert granularity.representatives(0.3).tolist() == [0, 1]
+
+
+def test_senses_that_are_never_meant_do_not_merge():
+    inventory = SenseInventory([3])
+    confusion = Confusion(inventory)
+    q = torch.tensor([[1, 0, 1e-24], [0, 1, 1e-24]], dtype=torch.float64).repeat(50, 1)
+    confusion.add(torch.zeros(100, dtype=torch.int64), q)
+    assert confusion.granularity().representatives(0.0).tolist() == [0, 1, 2]
+
+
+def test_the_dial_works_wherever_the_model_is():
+    granularity, words, q = counted(0)
+    expected = granularity.merge(words, q, 0.4)
+    try:
+        INVENTORY.to("meta")
+        torch.testing.assert_close(granularity.merge(words, q, 0.4), expected)
+    finally:
+        INVENTORY.__init__([1, 4, 2, 3])

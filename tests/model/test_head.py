@@ -50,6 +50,15 @@ def test_half_precision_is_summed_in_float32():
     torch.testing.assert_close(half, exact, rtol=2e-2, atol=2e-2)
 
 
+def test_gradients_under_autocast_are_those_of_what_was_computed():
+    y, e, b = inputs(40, 200, 16, dtype=torch.float32)
+    b = torch.randn(200, requires_grad=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        log_z = log_partition(3 * y, e, b)
+    (d_bias,) = torch.autograd.grad(log_z.sum(), b)
+    torch.testing.assert_close(d_bias.sum(), torch.tensor(40.0), rtol=1e-3, atol=0)  # each target gives one in all
+
+
 def test_unknown_method():
     with pytest.raises(ValueError, match="no head"):
         log_partition(*inputs(1, 2, 1), method="magic")

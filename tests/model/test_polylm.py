@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polylm.errors import UserError
@@ -131,6 +131,7 @@ def test_parameter_counts_at_the_papers_vocabulary(name, millions):
     assert abs(n_parameters / 1e6 - millions) < 0.01 * millions
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 1000), st.permutations(range(4)))
 def test_permuting_senses_permutes_outputs(seed, order):
     """Word 5 has four senses, rows 7 to 10."""
@@ -149,6 +150,7 @@ def test_permuting_senses_permutes_outputs(seed, order):
     torch.testing.assert_close(q[torch.tensor(order)], q_permuted)
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 1000), st.sampled_from([2, 3, 5, 6]))
 def test_a_sense_that_cannot_occur_changes_nothing(seed, word):
     model = make(seed).eval()
@@ -219,7 +221,7 @@ def test_shares_follow_use_and_pruning_keeps_answers():
     model = make(3).train()
     with torch.no_grad():
         model.bias[10] = -60.0  # the third sense of word 5 is never meant
-    for _ in range(3000):
+    for _ in range(600):
         with torch.no_grad():
             model(MASKED, TEXTS, TARGETS)
     model.eval()
@@ -251,6 +253,99 @@ def test_shares_follow_use_and_pruning_keeps_answers():
     torch.testing.assert_close(again.word_vectors(), model.word_vectors())
 
 
+def test_shares_are_running_means_of_both_layers():
+    """One step, computed by hand: weight 0.005 an occurrence, targets of weight 0 left out, nothing in eval."""
+    model = make(7).train()
+    model.share_p.uniform_()
+    model.share_d.uniform_()
+    before_p, before_d = model.share_p.clone(), model.share_d.clone()
+    weights = torch.tensor([1.0, 1, 1, 0, 1], dtype=torch.float64)
+    q_p = model.eval().prediction_probs(MASKED, TEXTS).detach().flatten(0, 1)
+    q_d = model.disambiguation_probs(TEXTS).detach().flatten(0, 1)
+    model(MASKED, TEXTS, TARGETS, weights=weights)
+    assert torch.equal(model.share_p, before_p)
+    model.train()(MASKED, TEXTS, TARGETS, weights=weights)
+    expected_p, expected_d = before_p.clone(), before_d.clone()
+    counted = TARGETS[weights > 0].tolist()
+    for word in {int(TEXTS.flatten()[t]) for t in counted}:
+        places = [t for t in counted if TEXTS.flatten()[t] == word]
+        keep = 0.995 ** len(places)
+        for k, row in enumerate(reference.own_rows(N_SENSES, word)):
+            expected_p[row] = keep * before_p[row] + (1 - keep) * q_p[places, k].mean()
+            expected_d[row] = keep * before_d[row] + (1 - keep) * q_d[places, k].mean()
+    torch.testing.assert_close(model.share_p, expected_p)
+    torch.testing.assert_close(model.share_d, expected_d)
+    both = (expected_p + expected_d) / 2
+    own = reference.own_rows(N_SENSES, 5)
+    torch.testing.assert_close(model.shares()[own], both[own] / both[own].sum())
+
+
+def test_a_word_keeps_its_best_sense():
+    model = make()
+    model.share_p.fill_(1)
+    model.share_d.fill_(1)
+    dead = model.dead_senses(least=0.99)  # every sense of a polysemous word has less than that
+    model.share_p[8] = 1.1
+    assert model.dead_senses(least=0.99)[8:12].tolist() == [False, True, True, True]
+    alive = model.inventory.word_of_sense[~dead].tolist()
+    assert set(alive) == set(range(len(N_SENSES)))
+
+
+def test_without_the_distinctness_loss():
+    found = make(distinctness=False).eval()(MASKED, TEXTS, TARGETS, r=1.5)
+    assert found.distinctness == 0
+    torch.testing.assert_close(found.total, found.lm + found.match)
+    assert make().eval()(MASKED, TEXTS, TARGETS, r=1.5).distinctness > 0
+
+
+def test_parts_of_a_batch_add_up():
+    model = make().eval()
+    whole = model(MASKED, TEXTS, TARGETS, r=1.5)
+    totals = (whole.n_targets, whole.n_polysemous)
+    parts = [model(MASKED, TEXTS, part, r=1.5, totals=totals) for part in (TARGETS[:2], TARGETS[2:])]
+    for name in ("total", "lm", "distinctness", "match"):
+        torch.testing.assert_close(sum(getattr(part, name) for part in parts), getattr(whole, name))
+
+
+def test_words_that_are_never_predicted_are_no_targets():
+    model = make().eval()
+    with torch.no_grad():
+        model.bias[0] = 20.0
+    texts = TEXTS.clone()
+    texts[0, 1] = 0
+    found = model(MASKED, texts, TARGETS, r=1.5)
+    torch.testing.assert_close(found.total, model(MASKED, texts, TARGETS[1:], r=1.5).total)
+    assert found.n_targets == 4
+
+
+def test_nothing_to_learn_from_is_no_loss():
+    model = make()
+    for targets in (torch.zeros(0, dtype=torch.int64), torch.tensor([4])):  # none; a word of one sense
+        found = model(MASKED, TEXTS, targets, r=1.5)
+        found.total.backward()
+        assert found.total.isfinite()
+        assert found.distinctness == 0
+
+
+def test_half_precision_never_gives_a_word_more_than_all():
+    """Scores of own senses are summed as exactly as log Z, or J_LM would fall below zero."""
+    model = make(dtype=torch.float32).eval()
+    with torch.no_grad():
+        model.embeddings.mul_(6)
+        full = model(MASKED, TEXTS, TARGETS, r=1.5)
+        with torch.autocast("cpu", torch.bfloat16):
+            half = model(MASKED, TEXTS, TARGETS, r=1.5)
+            y_p = model.read(MASKED).y_p
+            assert (model.word_log_probs(y_p, TEXTS) < 1e-4).all()
+    torch.testing.assert_close(full.total, half.total, rtol=0.2, atol=0.2)
+
+
+def test_texts_that_are_too_long():
+    for contextualizer in ("transformer", "bert", "lstm"):
+        with pytest.raises(ValueError, match="longer than the model reads, 16"):
+            make(contextualizer=contextualizer).read(torch.full((1, 17), 2))
+
+
 def test_senses_are_ordered_by_share():
     model = make().eval()
     model.share_p.copy_(torch.rand(len(model.share_p)))
@@ -263,6 +358,9 @@ def test_senses_are_ordered_by_share():
         assert sorted(model.shares()[first : first + n].tolist()) == sorted(shares[first : first + n].tolist())
     assert model.inventory.numbers.tolist() == [s for n in N_SENSES for s in range(1, n + 1)]
     torch.testing.assert_close(model.disambiguation_probs(TEXTS).sort(-1).values, q.sort(-1).values)
+    model.share_p[10] = model.share_d[10] = 0
+    with pytest.raises(ValueError, match="order them before pruning"):
+        model.prune().order_senses()
 
 
 def test_papers_bert_has_dropout():
@@ -271,7 +369,16 @@ def test_papers_bert_has_dropout():
 
 
 def test_wrong_configurations():
-    for wrong in ({"d_model": 10, "n_heads": 4}, {"dropout": 1.0}, {"n_layers_p": 0}, {"normalisation": "x"}):
+    for wrong in (
+        {"d_model": 10, "n_heads": 4},
+        {"d_model": "8"},
+        {"dropout": 1.0},
+        {"n_layers_p": 0},
+        {"normalisation": "x"},
+        {"disambiguation": "no"},
+        {"rotary_base": -1},
+        {"contextualizer": []},
+    ):
         with pytest.raises(UserError):
             ModelConfig(**wrong)
     with pytest.raises(UserError, match="does not know"):

@@ -43,6 +43,37 @@ def test_a_sense_that_is_ruled_out_stays_out():
     assert (both[TEXTS == 2][:, 1] == 0).all()
 
 
+def test_sure_answers_do_not_veto():
+    model = make().eval()
+    with torch.no_grad():
+        model.embeddings.mul_(60)
+    for weight, source in ((1.0, "prediction"), (0.0, "disambiguation")):
+        mixed, alone = (
+            sense_distributions(model, TEXTS, MASK, weight=weight),
+            sense_distributions(model, TEXTS, MASK, source=source),
+        )
+        torch.testing.assert_close(mixed, alone)
+    assert sense_distributions(model, TEXTS, MASK).isfinite().all()
+
+
+def test_nothing_to_read():
+    for contextualizer in ("transformer", "bert", "lstm"):
+        assert sense_distributions(make(contextualizer=contextualizer), TEXTS[:, :0], MASK).shape == (3, 0, 4)
+
+
+def test_padding_is_not_counted():
+    model = make()
+    padded = torch.zeros(3, 16, dtype=torch.int64)
+    padded[:, :14] = TEXTS
+    with_padding = count_confusion(model, [(padded, (padded > 0).long())], MASK)
+    plain = count_confusion(model, [TEXTS], MASK)
+    torch.testing.assert_close(with_padding.products, plain.products)
+    assert model.training
+    with pytest.raises(ValueError, match="longer"):
+        count_confusion(model, [torch.full((1, 17), 2)], MASK)
+    assert model.training
+
+
 def test_without_a_disambiguation_layer():
     model = make(disambiguation=False).eval()
     both, prediction = (sense_distributions(model, TEXTS, MASK, source=s) for s in ("both", "prediction"))

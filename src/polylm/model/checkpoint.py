@@ -37,8 +37,13 @@ def save_pretrained(
 
     if precision not in ("float32", "float16", "int8"):
         raise UserError(f"{precision!r} is not a precision: choose float32, float16 or int8")
+    if granularity is not None and granularity.counted_on is not model.inventory:
+        raise UserError("the confusions were counted on other senses than the model has now: count them again")
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UserError(f"{folder} is a file: name a folder to write to") from None
     tensors: dict[str, Tensor] = {
         "inventory.n_senses": model.inventory.n_senses.int(),
         "inventory.numbers": model.inventory.numbers.to(
@@ -51,7 +56,7 @@ def save_pretrained(
         tensors["confusion.products"], tensors["confusion.shares"] = granularity.products, granularity.shares
     for name, data in {"README.md": _model_card(model, precision), **(files or {})}.items():
         write_bytes(folder / name, data)
-    write_bytes(folder / WEIGHTS, save({name: tensor.cpu().contiguous() for name, tensor in tensors.items()}))
+    write_bytes(folder / WEIGHTS, save({name: tensor.cpu().clone() for name, tensor in tensors.items()}))
     description = {
         "format": FORMAT,
         "precision": precision,
@@ -65,26 +70,35 @@ def save_pretrained(
 
 def from_pretrained(folder: str | Path) -> tuple[PolyLM, Granularity | None]:
     """Read a model, ready to use; and its granularity, where the confusions were saved with it."""
-    folder = Path(folder)
+    try:
+        return _load(Path(folder))
+    except UserError:
+        raise
+    except (TypeError, ValueError, IndexError, KeyError, RuntimeError, AttributeError, OSError) as error:
+        raise UserError(f"{folder} is not a whole model of polylm: {error}") from None
+
+
+def _load(folder: Path) -> tuple[PolyLM, Granularity | None]:
     description = _read_config(folder)
     tensors = _read_tensors(folder / WEIGHTS)
-    try:
-        inventory = SenseInventory(
-            tensors.pop("inventory.n_senses"),
-            excluded=description["excluded"],
-            numbers=tensors.pop("inventory.numbers"),
-        )
-        config = ModelConfig.from_dict(description["model"])
-    except KeyError as error:
-        raise UserError(f"{folder} is not a whole model: {error} is missing") from None
+    inventory = SenseInventory(
+        tensors.pop("inventory.n_senses"),
+        excluded=[int(word) for word in description["excluded"]],
+        numbers=tensors.pop("inventory.numbers"),
+    )
+    config = ModelConfig.from_dict(description["model"])
     products, shares = tensors.pop("confusion.products", None), tensors.pop("confusion.shares", None)
     offset_words = tensors.get("offset_words", torch.zeros(0))
     model = PolyLM(config, inventory, n_offsets=len(offset_words))
     state = _restored(tensors, folder)
     _check(state, model.state_dict(), folder)
     model.load_state_dict(state)
-    if products is None or shares is None:
+    if (model.offset_words < 0).any() or (model.offset_words >= inventory.n_words).any():
+        raise UserError(f"{folder / WEIGHTS} is damaged: it has input offsets for words that are not there")
+    if products is None and shares is None:
         return model.eval(), None
+    if products is None or shares is None:
+        raise UserError(f"{folder / WEIGHTS} is damaged: its confusions are not whole")
     k = model.inventory.max_senses
     if products.shape != (len(model.inventory.poly_words), k, k) or shares.shape != products.shape[:2]:
         raise UserError(f"{folder / WEIGHTS} is damaged: its confusions do not fit its senses")
@@ -135,7 +149,7 @@ def _restored(tensors: dict[str, Tensor], folder: Path) -> dict[str, Tensor]:
             if f"{plain}.scales" not in tensors:
                 raise UserError(f"{folder / WEIGHTS} is damaged: {plain}.scales is missing")
             state[plain] = tensor.float() * tensors[f"{plain}.scales"][:, None]
-        elif not name.endswith(".scales"):
+        elif f"{name.removesuffix('.scales')}.int8" not in tensors:
             state[name] = tensor.float() if tensor.is_floating_point() else tensor
     return state
 
@@ -150,6 +164,8 @@ def _read_config(folder: Path) -> dict[str, Any]:
     except ValueError:
         raise UserError(f"{folder / CONFIG} is damaged") from None
     if not isinstance(description, dict) or not isinstance(description.get("format"), int):
+        raise UserError(f"{folder / CONFIG} does not describe a model of polylm")
+    if description["format"] < 1:
         raise UserError(f"{folder / CONFIG} does not describe a model of polylm")
     if description["format"] > FORMAT:
         raise UserError(f"{folder} was made by a newer polylm (format {description['format']}): upgrade to read it")
@@ -179,6 +195,8 @@ def _check(state: dict[str, Tensor], expected: dict[str, Tensor], folder: Path) 
         if state[name].shape != tensor.shape:
             found, wanted = tuple(state[name].shape), tuple(tensor.shape)
             raise UserError(f"{path} does not fit its configuration: {name} is {found} instead of {wanted}")
+        if state[name].isnan().any():
+            raise UserError(f"{path} is damaged: {name} holds what is not a number")
     unknown = sorted(set(state) - set(expected))
     if unknown:
         raise UserError(f"{path} has tensors that this version of polylm does not know: {', '.join(unknown[:3])}")

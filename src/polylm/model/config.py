@@ -27,12 +27,20 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for name in ("d_model", "d_filter", "n_heads", "n_layers_d", "n_layers_p", "max_length"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} is {getattr(self, name)}: it must be 1 or more")
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise UserError(f"{name} is {value!r}: it must be a whole number, 1 or more")
+        for name in ("disambiguation", "distinctness"):
+            if not isinstance(getattr(self, name), bool):
+                raise UserError(f"{name} is {getattr(self, name)!r}: it must be true or false")
+        if not isinstance(self.contextualizer, str):
+            raise UserError(f"contextualizer is {self.contextualizer!r}: it must be a name")
+        if not isinstance(self.rotary_base, int | float) or not self.rotary_base > 1:
+            raise UserError(f"rotary_base is {self.rotary_base!r}: it must be a number above 1")
         if self.d_model % (2 * self.n_heads):
             raise UserError(f"d_model {self.d_model} must be an even multiple of n_heads {self.n_heads}")
-        if self.dropout is not None and not 0 <= self.dropout < 1:
-            raise UserError(f"dropout is {self.dropout}: it must be at least 0 and below 1")
+        if self.dropout is not None and not (isinstance(self.dropout, int | float) and 0 <= self.dropout < 1):
+            raise UserError(f"dropout is {self.dropout!r}: it must be at least 0 and below 1")
         if self.normalisation not in ("polysemous", "targets"):
             raise UserError(f"normalisation is {self.normalisation!r}: choose 'polysemous' or 'targets'")
 
@@ -63,6 +71,8 @@ class ModelConfig:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """The way back; a field that this version does not know is refused."""
+        if not isinstance(values, dict):
+            raise UserError("the configuration of the model is not a table of fields")
         unknown = set(values) - {field.name for field in fields(cls)}
         if unknown:
             raise UserError(

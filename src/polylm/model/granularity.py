@@ -16,14 +16,22 @@ from polylm.model.polylm import PolyLM
 from polylm.model.readout import sense_distributions
 
 
-def count_confusion(model: PolyLM, texts: Iterable[Tensor], mask: int) -> "Granularity":
-    """The granularity of a model, counted with its own read-out (both layers) over texts (B, T) of word ids."""
+def count_confusion(model: PolyLM, texts: Iterable[Tensor | tuple[Tensor, Tensor]], mask: int) -> "Granularity":
+    """The granularity of a model, counted with its own read-out (both layers).
+
+    `texts` are (B, T) word ids, or pairs of them with the segments that keep padding and packed lines apart.
+    """
     confusion = Confusion(model.inventory)
     was_training = model.training
     model.eval()
-    for words in texts:
-        confusion.add(words, sense_distributions(model, words, mask))
-    model.train(was_training)
+    try:
+        for text in texts:
+            words, segments = text if isinstance(text, tuple) else (text, None)
+            q = sense_distributions(model, words, mask, segments=segments)
+            counted = torch.ones_like(words, dtype=torch.bool) if segments is None else segments > 0
+            confusion.add(words[counted], q[counted])
+    finally:
+        model.train(was_training)
     return confusion.granularity()
 
 
@@ -59,13 +67,18 @@ class Granularity:
     """The merge tree of every word, from G (P, k, k) and n (P, k) in the order of the inventory's polysemous words."""
 
     def __init__(self, inventory: SenseInventory, products: Tensor, shares: Tensor) -> None:
-        self.inventory = inventory
+        self.counted_on = inventory  # the very object: another order of the senses has another inventory
+        self.inventory = SenseInventory(  # on the CPU, wherever the model goes
+            inventory.n_senses.cpu(), excluded=inventory.excluded, numbers=inventory.numbers.cpu()
+        )
+        inventory = self.inventory
         self.products, self.shares = products.float().cpu(), shares.float().cpu()
-        self._merges = _merge_trees(self.products.double(), self.shares.double(), inventory.poly_mask.cpu())
+        self._representatives: dict[float, Tensor] = {}
+        self._merges = _merge_trees(self.products.double(), self.shares.double(), inventory.poly_mask)
 
     def merges(self, word: int) -> list[tuple[int, int, float]]:
         """The tree of a word: (kept, merged into it, dial value below which), places among its senses, in order."""
-        place = (self.inventory.poly_words.cpu() == word).nonzero().flatten().tolist()
+        place = (self.inventory.poly_words == word).nonzero().flatten().tolist()
         if not place:
             return []
         kept, gone, heights = (table[place[0]].tolist() for table in self._merges)
@@ -73,6 +86,11 @@ class Granularity:
 
     def representatives(self, dial: float) -> Tensor:
         """(S,) for each row the row that it is counted as: the commonest of the senses merged with it."""
+        if dial not in self._representatives:
+            self._representatives = {dial: self._merge_below(dial)}  # people turn a dial and leave it
+        return self._representatives[dial]
+
+    def _merge_below(self, dial: float) -> Tensor:
         inventory = self.inventory
         kept, gone, heights = self._merges
         n, k = self.shares.shape
@@ -82,16 +100,16 @@ class Granularity:
             a, b = kept[:, step, None], gone[:, step, None]
             target = torch.where(happens[:, None] & (target == b), a, target)
         rows = torch.arange(inventory.n_rows)
-        poly_rows, mask = inventory.poly_rows.cpu(), inventory.poly_mask.cpu()
+        poly_rows, mask = inventory.poly_rows, inventory.poly_mask
         rows[poly_rows[mask]] = torch.gather(poly_rows, 1, target)[mask]
         return rows
 
     def merge(self, words: Tensor, q: Tensor, dial: float) -> Tensor:
         """Distributions q (..., k) of words (...) with the shares of merged senses added to their representative."""
-        rows, mask = self.inventory.rows(words.cpu())
-        place = torch.where(
-            mask, self.representatives(dial)[rows] - self.inventory.first.cpu()[words.cpu()].unsqueeze(-1), 0
-        )
+        here = words.cpu()
+        rows, mask = self.inventory.rows(here)
+        first = self.inventory.first[here].unsqueeze(-1)
+        place = torch.where(mask, self.representatives(dial)[rows] - first, 0)
         return torch.zeros_like(q).scatter_add(-1, place.to(q.device), q * mask.to(q.device))
 
 
@@ -129,9 +147,13 @@ def _merge_trees(products: Tensor, shares: Tensor, mask: Tensor) -> tuple[Tensor
     return kept, gone, heights
 
 
+_NEGLIGIBLE = 1e-12  # G_ss of a sense that is never meant: float32 would lose it, and it has nothing to merge
+
+
 def _scores(products: Tensor, shares: Tensor, alive: Tensor) -> Tensor:
     """min(1, sqrt(c min(l, 2))) of every pair of living senses, 0 elsewhere."""
     own = products.diagonal(dim1=-2, dim2=-1)
+    alive = alive & (own > _NEGLIGIBLE)
     alike = products / (own.unsqueeze(-1) * own.unsqueeze(-2)).sqrt().clamp(min=1e-300)
     chance = products / (shares.unsqueeze(-1) * shares.unsqueeze(-2)).clamp(min=1e-300)
     scores = (alike * chance.clamp(max=2)).sqrt().clamp(max=1)

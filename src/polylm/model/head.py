@@ -16,10 +16,17 @@ CHUNK_LOGITS = 1 << 26  # logits at a time: 256 MB in float32
 
 def log_partition(y: Tensor, embeddings: Tensor, bias: Tensor, method: str | None = None) -> Tensor:
     """log Z (n,) in float32 or better; y (n, d), embeddings (S, d), bias (S,), where -inf leaves a sense out."""
-    if y.is_cuda and torch.is_autocast_enabled("cuda"):
-        y = y.to(torch.get_autocast_dtype("cuda"))  # a layer norm has made it float32
+    kind = y.device.type
+    if torch.is_autocast_enabled(kind):
+        y = y.to(torch.get_autocast_dtype(kind))  # a layer norm has made it float32
     if method is None:
-        method = "triton" if y.is_cuda and y.dtype in (torch.bfloat16, torch.float16) and _triton_works() else "chunked"
+        fits = y.dtype in (torch.bfloat16, torch.float16) and y.shape[1] % 16 == 0
+        method = "triton" if y.is_cuda and fits and _triton_works() else "chunked"
+    with torch.autocast(kind, enabled=False):  # backward will run without it, and must compute the same scores
+        return _log_partition(y, embeddings, bias, method)
+
+
+def _log_partition(y: Tensor, embeddings: Tensor, bias: Tensor, method: str) -> Tensor:
     if method == "matmul":
         return torch.logsumexp(_logits(y, embeddings, bias), dim=-1)  # the plain way
     if method == "chunked":
@@ -47,6 +54,12 @@ def _logits(y: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
     return product.to(torch.promote_types(product.dtype, torch.float32)) + bias
 
 
+def _exact_logits(y: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
+    """The same, but half-precision numbers are summed in float32: the loss is a small difference of large scores."""
+    wide = torch.promote_types(y.dtype, torch.float32)
+    return y.to(wide) @ embeddings.to(y.dtype).to(wide).T + bias
+
+
 class _Chunked(torch.autograd.Function):
     """Some targets at a time; what backward needs is computed again."""
 
@@ -55,7 +68,7 @@ class _Chunked(torch.autograd.Function):
         size = _n_targets(embeddings)
         parts = (y[start : start + size] for start in range(0, len(y), size))
         log_z = torch.cat(
-            [bias.new_zeros(0), *(torch.logsumexp(_logits(part, embeddings, bias), -1) for part in parts)]
+            [bias.new_zeros(0), *(torch.logsumexp(_exact_logits(part, embeddings, bias), -1) for part in parts)]
         )
         ctx.save_for_backward(y, embeddings, bias, log_z)
         return log_z
@@ -71,7 +84,7 @@ class _Chunked(torch.autograd.Function):
         size = _n_targets(embeddings)
         for start in range(0, len(y), size):
             part = slice(start, start + size)
-            p = torch.exp(_logits(y[part], embeddings, bias) - log_z[part, None]) * gradient[part, None]  # (n, S)
+            p = torch.exp(_exact_logits(y[part], embeddings, bias) - log_z[part, None]) * gradient[part, None]  # (n, S)
             d_bias += p.sum(dim=0)
             p = p.to(y.dtype)
             d_y[part] = p @ weights

@@ -50,7 +50,8 @@ def losses(
     counted = of_polysemous if normalisation == "polysemous" else weights
 
     def mean(values: Tensor, counted: Tensor, n: Tensor) -> Tensor:
-        return (values * counted).sum() / n.clamp(min=1e-9)
+        # Not only times 0: a target that is left out may have an infinite loss.
+        return torch.where(counted > 0, values * counted, 0.0).sum() / n.clamp(min=1e-9)
 
     log_own = torch.logsumexp(own, dim=-1)
     lm = mean(log_z - log_own, weights, n_targets)

@@ -71,13 +71,19 @@ class PolyLM(nn.Module):
     def _own_scores(self, words: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Scores e_s . y + b_s of the words' own senses (..., k) in float32, -inf beyond them; and their e_s."""
         rows, mask = self.inventory.rows(words)
+        kind = y.device.type
+        if torch.is_autocast_enabled(kind):
+            y = y.to(torch.get_autocast_dtype(kind))
         senses = F.embedding(rows, self.embeddings.to(y.dtype))  # (..., k, d)
-        scores = torch.einsum("...kd,...d->...k", senses, y)
-        scores = scores.to(torch.promote_types(scores.dtype, torch.float32)) + self.bias[rows]
-        return scores.masked_fill(~mask, -torch.inf), senses
+        if y.dtype in (torch.bfloat16, torch.float16):  # summed in float32, as log Z is: their difference is the loss
+            scores = (senses.float() * y.float().unsqueeze(-2)).sum(dim=-1)
+        else:
+            scores = torch.einsum("...kd,...d->...k", senses, y)
+        return (scores + self.bias[rows]).masked_fill(~mask, -torch.inf), senses
 
     def read(self, words: Tensor, segments: Tensor | None = None) -> Reading:
         """Both layers on texts (B, T): Eqs. 6 to 8, and y^P."""
+        self._check_length(words)
         x = F.embedding(words, self.word_vectors())
         if self.c_d is None:
             return Reading(None, self.c_p(x, segments))
@@ -90,10 +96,21 @@ class PolyLM(nn.Module):
 
     def disambiguation_probs(self, words: Tensor, segments: Tensor | None = None) -> Tensor:
         """q^D (B, T, k) of each word among its own senses, from C^D alone."""
+        return self.disambiguation_log_probs(words, segments).exp()
+
+    def disambiguation_log_probs(self, words: Tensor, segments: Tensor | None = None) -> Tensor:
+        """log q^D (B, T, k), -inf beyond a word's own senses."""
         if self.c_d is None:
             raise ValueError("this model has no disambiguation layer")
+        self._check_length(words)
         x = F.embedding(words, self.word_vectors())
-        return self._own_scores(words, self.c_d(x, segments))[0].softmax(dim=-1)
+        return self.own_log_probs(words, self.c_d(x, segments))
+
+    def _check_length(self, words: Tensor) -> None:
+        if words.shape[1] > self.config.max_length:
+            raise ValueError(
+                f"a text of {words.shape[1]} words is longer than the model reads, {self.config.max_length}"
+            )
 
     def prediction_probs(self, words: Tensor, targets: Tensor, segments: Tensor | None = None) -> Tensor:
         """q^P (B, T, k): the senses of `targets` (B, T), the words that really stand in the (masked) texts `words`."""
@@ -136,7 +153,10 @@ class PolyLM(nn.Module):
 
         J_M needs q^D on the unmasked text, so C^D runs on both, stacked, and only once.
         """
+        self._check_length(words)
         at_targets = words.flatten()[targets]
+        predicted = self.inventory.predicted[self.inventory.first[at_targets]]
+        weights = predicted.to(self.share_p.dtype) * (1.0 if weights is None else weights)
         if self.c_d is None:
             log_q_d = None
             y_p = self.read(masked, segments).y_p
@@ -170,10 +190,10 @@ class PolyLM(nn.Module):
     # How much senses are used
 
     @torch.no_grad()
-    def _update_shares(self, words: Tensor, own: Tensor, log_q_d: Tensor | None, weights: Tensor | None) -> None:
+    def _update_shares(self, words: Tensor, own: Tensor, log_q_d: Tensor | None, weights: Tensor) -> None:
         """Running means of q^P and q^D with the authors' weight of 0.005 an occurrence."""
         rows, mask = self.inventory.rows(words)
-        weight = (mask if weights is None else mask * weights.unsqueeze(-1)).to(self.share_p.dtype)
+        weight = (mask * weights.unsqueeze(-1)).to(self.share_p.dtype)
         counts = torch.zeros_like(self.share_p).index_add_(0, rows.flatten(), weight.flatten())
         keep = 0.995**counts
         for share, log_q in ((self.share_p, own.log_softmax(dim=-1)), (self.share_d, log_q_d)):
@@ -206,13 +226,21 @@ class PolyLM(nn.Module):
 
     @torch.no_grad()
     def order_senses(self) -> None:
-        """Order each word's senses by falling share, and number them so: bank#1 is the commonest. Before saving."""
+        """Order each word's senses by falling share, and number them so: bank#1 is the commonest.
+
+        To be done once, when training ends: before pruning, which keeps numbers, and before confusions are counted.
+        """
         word = self.inventory.word_of_sense
+        count_from_one = torch.arange(len(word), device=word.device) - self.inventory.first[word] + 1
+        if not torch.equal(self.inventory.numbers, count_from_one):
+            raise ValueError("the senses of a pruned model have their numbers for good: order them before pruning")
         by_share = torch.argsort(self.shares(), descending=True, stable=True)
         order = by_share[torch.argsort(word[by_share], stable=True)]  # rows of a word stay together
         for tensor in (self.embeddings, self.bias, self.lambda_logits, self.share_d, self.share_p):
             tensor.copy_(tensor[order])
-        self.inventory.numbers.copy_(torch.arange(len(order), device=word.device) - self.inventory.first[word] + 1)
+        # A new inventory, so that nothing counted in the old order passes for one of this.
+        inventory = SenseInventory(self.inventory.n_senses.cpu(), excluded=self.inventory.excluded)
+        self.inventory = inventory.to(word.device)
 
     @torch.no_grad()
     def prune(self, least: float = 0.01) -> "PolyLM":

@@ -28,17 +28,17 @@ def sense_distributions(
     """(B, T, k) for texts (B, T); `mask` is the id of [MASK]. Both: (q^P)^weight (q^D)^(1 - weight), normalised."""
     if source not in ("both", "prediction", "disambiguation"):
         raise ValueError(f"there is no read-out {source!r}")
-    if model.c_d is None:
+    if not words.numel():
+        return torch.zeros(*words.shape, model.inventory.max_senses, device=words.device)
+    if model.c_d is None or (source == "both" and weight == 1):
         source = "prediction"
-    log_q_d = model.disambiguation_probs(words, segments).log() if source != "prediction" else None
-    if source == "disambiguation" and log_q_d is not None:
-        return log_q_d.exp()
+    if source == "disambiguation" or (source == "both" and weight == 0):
+        return model.disambiguation_probs(words, segments)
     log_q_p = _masked_log_probs(model, words, mask, segments)
-    if log_q_d is None:
+    if source == "prediction":
         return log_q_p.exp()
-    # A sense that one layer rules out is out; softmax of -inf alone cannot be, since each layer gives every word one.
-    mixed = weight * log_q_p + (1 - weight) * log_q_d
-    return mixed.masked_fill(mixed.isnan(), -torch.inf).softmax(dim=-1)
+    log_q_d = model.disambiguation_log_probs(words, segments)
+    return (weight * log_q_p + (1 - weight) * log_q_d).softmax(dim=-1)
 
 
 def _masked_log_probs(model: PolyLM, words: Tensor, mask: int, segments: Tensor | None) -> Tensor:
