@@ -5,7 +5,7 @@
     python benchmarks/prepare.py memory TEXT...        peak memory of the command on growing parts of the text
     python benchmarks/prepare.py whole PATH...         the command as a user gives it, on all there is
 
-TEXT is plain text; `speed` reads the first 20 MB of it (spaCy the first 2 MB), `workers` 60 MB.
+TEXT is plain text; `speed` reads the first 20 MB of it (spaCy the first 2 MB), `workers` 120 MB.
 """
 
 import os
@@ -87,7 +87,7 @@ def memory_of_group(group: int) -> float:
 def workers(paths: list[Path]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "text.txt"
-        text.write_bytes(first_bytes(paths, 60_000_000))
+        text.write_bytes(first_bytes(paths, 120_000_000))
         seconds = {}
         for n in (1, 2):
             seconds[n], peak = command([text], Path(folder) / f"out{n}", "--workers", str(n))

@@ -14,6 +14,7 @@ from polylm.corpus.sources import lines_of
 from polylm.corpus.vocabulary import Vocabulary
 from polylm.errors import UserError
 from polylm.text.analyzer import Analyzer
+from polylm.text.lemmatizer import MARKERS
 from polylm.text.pipeline import UNKNOWN, TextPipeline, TextSettings
 
 
@@ -28,7 +29,8 @@ def analyze_chunk(settings: TextSettings, chunk: bytes) -> bytes:
     renumbered[used] = np.arange(len(used))
     strings = np.frombuffer("\n".join(table[i] for i in used).encode("utf-8"), dtype=np.uint8)
     file = io.BytesIO()
-    np.savez(file, numbers=renumbered[numbers], table=strings, counts=counts[used])
+    n_words = counts[1 + len(MARKERS) :].sum()  # the mark of a line and the inflection markers come first, and are none
+    np.savez(file, numbers=renumbered[numbers], table=strings, counts=counts[used], n_words=n_words)
     return file.getvalue()
 
 
@@ -48,6 +50,10 @@ class Chunk:
         """Its symbols and how often each occurs."""
         table, counts = self._read("table", "counts")
         return list(zip(_strings(table), counts.tolist(), strict=True))
+
+    def n_words(self) -> int:
+        """How many words of text it holds."""
+        return int(self._read("n_words")[0])
 
     def encode(self, vocabulary: Vocabulary) -> NDArray[Any]:
         """Its ids."""

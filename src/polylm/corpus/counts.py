@@ -1,4 +1,4 @@
-"""Exact counts of any number of symbols in bounded memory."""
+"""How often each symbol occurs in a corpus of any size."""
 
 import heapq
 import itertools
@@ -7,22 +7,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from polylm.atomic import write_bytes
-from polylm.text.analyzer import LINE
-from polylm.text.lemmatizer import MARKERS
 
 MAX_COUNTED = 1_000_000  # distinct symbols held in memory; what does not fit goes to sorted files
-
-
-def n_words_of(counts: Iterable[tuple[str, int]]) -> int:
-    """Words of the text: markers and line ends are not."""
-    return sum(count for symbol, count in counts if symbol != LINE and symbol not in MARKERS)
 
 
 class Counts:
     """Exact counts of any number of symbols in bounded memory: what does not fit goes to sorted files."""
 
     def __init__(self, work: Path) -> None:
-        self.n_words = 0
         self._work = work
         self._counts: Counter[str] = Counter()
         self._spilled: list[Path] = []
@@ -35,9 +27,7 @@ class Counts:
             path.unlink()
 
     def add(self, counts: Iterable[tuple[str, int]]) -> None:
-        batch = dict(counts)
-        self.n_words += n_words_of(batch.items())
-        self._counts.update(batch)
+        self._counts.update(dict(counts))
         if len(self._counts) > MAX_COUNTED:
             path = self._work / f"counts-{len(self._spilled)}.tsv"
             rows = (f"{symbol}\t{count}\n" for symbol, count in sorted(self._counts.items()))

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 from polylm import __version__
 from polylm.atomic import write_bytes
 from polylm.corpus.chunks import Chunk, analyze_chunk
-from polylm.corpus.counts import Counts, n_words_of
+from polylm.corpus.counts import Counts
 from polylm.corpus.engine import Engine, local
 from polylm.corpus.shards import FORMAT, MANIFEST, PreparedCorpus, ShardWriter, read_manifest, write_manifest
 from polylm.corpus.sources import Source, find_sources
@@ -207,7 +207,7 @@ def _analyze(
         path = next(iter(under_way))
         write_bytes(path, result)
         size.done += under_way.pop(path)
-        n_words += n_words_of(Chunk(path).counts())
+        n_words += Chunk(path).n_words()
         report(Progress("analysing", size.done, size.total, n_words))
     return [Chunk(path) for path in paths]
 
@@ -244,16 +244,18 @@ class _SizeEstimate:
 def _choose_vocabulary(
     chunks: list[Chunk], work: Path, settings: PrepareSettings, report: Callable[[Progress], None]
 ) -> tuple[Vocabulary, int]:
+    n_words = 0
     with Counts(work) as counts:
         for number, chunk in enumerate(chunks, 1):
             counts.add(chunk.counts())
-            report(Progress("counting", number, len(chunks), counts.n_words))
-        if not counts.n_words:
+            n_words += chunk.n_words()
+            report(Progress("counting", number, len(chunks), n_words))
+        if not n_words:
             raise UserError("there are no words in the text that was given")
         vocabulary = Vocabulary.from_counts(
-            counts.items(), counts.n_words, settings.vocabulary, markers=settings.text.lemmatize
+            counts.items(), n_words, settings.vocabulary, markers=settings.text.lemmatize
         )
-        return vocabulary, counts.n_words
+        return vocabulary, n_words
 
 
 # Encoding.

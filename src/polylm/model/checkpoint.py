@@ -115,7 +115,7 @@ def _model_card(model: PolyLM, precision: str) -> bytes:
     effective = float(model.effective_senses()[several].mean()) if len(several) else 1.0
     return f"""# A sense-level language model
 
-Made by [polylm](https://pypi.org/project/polylm), after PolyLM (Ansell et al., EACL 2021).
+Made by polylm, after PolyLM (Ansell, Bravo-Marquez and Pfahringer, EACL 2021).
 
 | | |
 |---|---|
