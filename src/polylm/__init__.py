@@ -11,13 +11,24 @@ except PackageNotFoundError:  # run from a source tree that is not installed
 
 # Loaded when first used: reading text needs no torch.
 _HOMES = {
+    "Model": "polylm.explore.model",
     "ModelConfig": "polylm.model.config",
     "PolyLM": "polylm.model.polylm",
     "SenseInventory": "polylm.model.inventory",
     "TextPipeline": "polylm.text.pipeline",
+    "load": "polylm.explore.model",
     "register_contextualizer": "polylm.model.contextualizer",
 }
-__all__ = ["ModelConfig", "PolyLM", "SenseInventory", "TextPipeline", "__version__", "register_contextualizer"]
+__all__ = [
+    "Model",
+    "ModelConfig",
+    "PolyLM",
+    "SenseInventory",
+    "TextPipeline",
+    "__version__",
+    "load",
+    "register_contextualizer",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,12 +7,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from polylm import __version__
 from polylm.errors import UserError
+
+if TYPE_CHECKING:
+    from polylm.evaluation.report import Table
 
 app = typer.Typer(
     name="polylm",
@@ -28,6 +31,16 @@ Surface = Annotated[bool, typer.Option("--surface", help="Read words as they sta
 TaggerName = Annotated[
     Literal["english", "spacy"], typer.Option(help="The package's own tagger, or spaCy's (slower; polylm[spacy]).")
 ]
+ModelDir = Annotated[Path | None, typer.Option("--model", help="The folder of a model; by default the bundled one.")]
+Source = Annotated[
+    Literal["both", "prediction", "disambiguation"],
+    typer.Option(help="Read senses from the masked word, from the text as it is, or from both."),
+]
+Granularity = Annotated[
+    float | None, typer.Option(help="1 keeps every sense apart, less merges those that are confused.")
+]
+DeviceName = Annotated[Literal["auto", "cpu", "cuda"], typer.Option("--device", help="Where the network runs.")]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -143,6 +156,112 @@ def prepare(
         _print_json(manifest)
     else:
         _print_summary(out, manifest)
+
+
+@app.command()
+def score(
+    task: Annotated[Literal["semeval2010", "semeval2013"], typer.Argument(help="Whose measures.")],
+    key: Annotated[Path, typer.Argument(help="The answers of a system, in the official format.")],
+    gold: Annotated[Path, typer.Argument(help="The gold key.")],
+    as_json: Json = False,
+    markdown: Markdown = False,
+) -> None:
+    """Score anybody's key file as the official scorers do."""
+    from polylm.evaluation.keys import read_key
+    from polylm.evaluation.report import score_table
+    from polylm.evaluation.wsi import score as score_key
+
+    gold_key = read_key(gold)
+    scores = score_key(task, read_key(key), gold_key)
+    if as_json:
+        _print_json(scores.to_dict())
+    else:
+        _print_result(score_table(scores), markdown)
+
+
+@app.command("eval")
+def evaluate(
+    dataset: Annotated[
+        Literal["semeval2010", "semeval2013", "semeval2013-trial", "wic", "wsd", "jsonl"],
+        typer.Argument(help="Which data set."),
+    ],
+    data: Annotated[Path, typer.Argument(help="Its folder; for jsonl your file.")],
+    model: ModelDir = None,
+    source: Source = "both",
+    weight: Annotated[float, typer.Option(help="Of the masked word in `both`: (q^P)^w (q^D)^(1 - w).")] = 0.6,
+    granularity: Granularity = None,
+    out: Annotated[Path | None, typer.Option(help="Write the answers here, in the official format.")] = None,
+    semcor: Annotated[Path | None, typer.Option(help="For wsd: SemCor; by default looked for beside DATA.")] = None,
+    wordnet: Annotated[Path | None, typer.Option(help="For wsd: WordNet; by default looked for beside DATA.")] = None,
+    device: DeviceName = "auto",
+    as_json: Json = False,
+    markdown: Markdown = False,
+) -> None:
+    """Evaluate a model on a test set, beside baselines and the paper's rows. `polylm data` says where to get them."""
+    from polylm.evaluation import run
+    from polylm.progress import Bar
+
+    if not 0 <= weight <= 1:
+        raise UserError(f"--weight {weight} is not between 0 and 1")
+    read = run.reader(dataset, data, semcor=semcor, wordnet=wordnet)  # before the model: a wrong path shows at once
+    with Bar() as bar:
+        result = run.evaluate(
+            read,
+            model,
+            source=source,
+            weight=weight,
+            granularity=granularity,
+            device=device,
+            report=bar.counter("reading"),
+        )
+    if out is not None:
+        result.write_key(out)
+    if as_json:
+        _print_json(result.to_dict())
+        return
+    _print_result(result.table, markdown)
+    if result.note:
+        print(result.note, file=sys.stderr)
+
+
+@app.command("data")
+def list_data(
+    name: Annotated[str | None, typer.Argument(help="Fetch this one.", metavar="[NAME]")] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder to put it in; by default its name.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the test sets, their homes and licences; or fetch one whose licence allows it."""
+    from polylm.evaluation.datasets import DATASETS, fetch
+    from polylm.progress import Bar
+
+    if name is None:
+        if out is not None:
+            raise UserError("say which data set to fetch: polylm data NAME --out FOLDER")
+        if as_json:
+            _print_json([dataset.to_dict() for dataset in DATASETS.values()])
+            return
+        columns = ("name", "what it is", "licence", "home", "fetched")
+        rows = [
+            [item.name, item.title, item.licence, item.home, "yes" if item.url else "by hand"]
+            for item in DATASETS.values()
+        ]
+        _print_table(columns, rows)
+        return
+    if name not in DATASETS:
+        raise UserError(f"there is no data set called {name!r}; choose from {', '.join(DATASETS)}")
+    with Bar() as bar:
+        folder = fetch(DATASETS[name], out or Path(name), report=bar.counter("fetching"))
+    if as_json:
+        _print_json({"name": name, "folder": str(folder)})
+    else:
+        print(f"{folder}: {DATASETS[name].title}; {DATASETS[name].licence}")
+
+
+def _print_result(table: "Table", markdown: bool) -> None:
+    if markdown:
+        print(table.to_markdown())
+    else:
+        _print_table(table.columns, table.rows, numbers=table.columns[1:])
 
 
 def _print_summary(out: Path, manifest: dict[str, Any]) -> None:

@@ -2,6 +2,8 @@
 
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol
 
@@ -17,6 +19,14 @@ class Step(Protocol):
     def total(self) -> int: ...
     @property
     def words(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class _Count:
+    stage: str
+    done: int
+    total: int
+    words: int = 0
 
 
 class Bar:
@@ -49,6 +59,10 @@ class Bar:
     ) -> None:
         if self._live:
             self._progress.stop()
+
+    def counter(self, stage: str) -> Callable[[int, int], None]:
+        """For work that counts only: call it with what is done and what there is in all."""
+        return lambda done, total: self(_Count(stage, done, total))
 
     def __call__(self, step: Step) -> None:
         now = time.monotonic()

@@ -1,8 +1,11 @@
 import pytest
 import torch
 
+from polylm.model.config import ModelConfig
 from polylm.model.granularity import count_confusion
-from polylm.model.readout import sense_distributions
+from polylm.model.inventory import SenseInventory
+from polylm.model.polylm import PolyLM
+from polylm.model.readout import read_focuses, sense_distributions
 from tests.model.test_polylm import MASK, N_SENSES, make
 
 TEXTS = torch.randint(2, 8, (3, 14), generator=torch.Generator().manual_seed(0))
@@ -93,3 +96,20 @@ def test_confusion_is_counted_with_both_layers():
     torch.testing.assert_close(granularity.shares[place].double(), of_five.mean(0), rtol=1e-4, atol=1e-6)
     expected = torch.einsum("na,nb->ab", of_five, of_five) / len(of_five)
     torch.testing.assert_close(granularity.products[place].double(), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_focuses_are_read_as_the_whole_text_is():
+    """read_focuses equals what sense_distributions gives where all ambiguous words are asked about."""
+    torch.manual_seed(0)
+    inventory = SenseInventory([1, 1, 1, 1, 3, 2, 4, 1, 1], excluded=[0, 2, 3])
+    model = PolyLM(ModelConfig.tiny(max_length=32), inventory).eval()
+    words = torch.randint(4, 9, (3, 32))
+    row, position = torch.nonzero(inventory.n_senses[words] > 1, as_tuple=True)
+    for source in ("both", "prediction", "disambiguation"):
+        whole = sense_distributions(model, words, 2, source=source)[row, position]
+        asked = read_focuses(model, words, row, position, 2, source=source).q
+        torch.testing.assert_close(asked, whole, atol=1e-5, rtol=1e-4)
+    with pytest.raises(ValueError, match="no read-out"):
+        read_focuses(model, words, row, position, 2, source="neither")
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        read_focuses(model, words, row, position, 2, weight=1.2)

@@ -57,7 +57,7 @@ def save_pretrained(
     for name, data in {"README.md": _model_card(model, precision), **(files or {})}.items():
         write_bytes(folder / name, data)
     write_bytes(folder / WEIGHTS, save({name: tensor.cpu().clone() for name, tensor in tensors.items()}))
-    description = {
+    description: dict[str, Any] = {
         "format": FORMAT,
         "precision": precision,
         "model": model.config.to_dict(),
@@ -65,6 +65,8 @@ def save_pretrained(
         "words": model.inventory.n_words,
         "senses": model.inventory.n_rows,
     }
+    if granularity is not None:
+        description["granularity"] = granularity.dial
     write_bytes(folder / CONFIG, (json.dumps(description, indent=2) + "\n").encode())
 
 
@@ -102,7 +104,7 @@ def _load(folder: Path) -> tuple[PolyLM, Granularity | None]:
     k = model.inventory.max_senses
     if products.shape != (len(model.inventory.poly_words), k, k) or shares.shape != products.shape[:2]:
         raise UserError(f"{folder / WEIGHTS} is damaged: its confusions do not fit its senses")
-    return model.eval(), Granularity(model.inventory, products, shares)
+    return model.eval(), Granularity(model.inventory, products, shares, dial=float(description.get("granularity", 1.0)))
 
 
 def _model_card(model: PolyLM, precision: str) -> bytes:

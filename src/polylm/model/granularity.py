@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from polylm.errors import UserError
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
 from polylm.model.readout import sense_distributions
@@ -64,9 +65,15 @@ class Confusion:
 
 
 class Granularity:
-    """The merge tree of every word, from G (P, k, k) and n (P, k) in the order of the inventory's polysemous words."""
+    """The merge tree of every word, from G (P, k, k) and n (P, k) in the order of the inventory's polysemous words.
 
-    def __init__(self, inventory: SenseInventory, products: Tensor, shares: Tensor) -> None:
+    `dial` is the value that the model is used with where nobody says otherwise.
+    """
+
+    def __init__(self, inventory: SenseInventory, products: Tensor, shares: Tensor, dial: float = 1.0) -> None:
+        if not 0 <= dial <= 1:
+            raise UserError(f"a granularity of {dial} is not between 0 and 1")
+        self.dial = dial
         self.counted_on = inventory  # the very object: another order of the senses has another inventory
         self.inventory = SenseInventory(  # on the CPU, wherever the model goes
             inventory.n_senses.cpu(), excluded=inventory.excluded, numbers=inventory.numbers.cpu()

@@ -98,13 +98,16 @@ class PolyLM(nn.Module):
         """q^D (B, T, k) of each word among its own senses, from C^D alone."""
         return self.disambiguation_log_probs(words, segments).exp()
 
-    def disambiguation_log_probs(self, words: Tensor, segments: Tensor | None = None) -> Tensor:
-        """log q^D (B, T, k), -inf beyond a word's own senses."""
+    def disambiguation_log_probs(
+        self, words: Tensor, segments: Tensor | None = None, *, at: tuple[Tensor, Tensor] | None = None
+    ) -> Tensor:
+        """log q^D (B, T, k), -inf beyond a word's own senses; or (n, k) of the n words `at` (row, position)."""
         if self.c_d is None:
             raise ValueError("this model has no disambiguation layer")
         self._check_length(words)
         x = F.embedding(words, self.word_vectors())
-        return self.own_log_probs(words, self.c_d(x, segments))
+        y_d = self.c_d(x, segments)
+        return self.own_log_probs(words, y_d) if at is None else self.own_log_probs(words[at], y_d[at])
 
     def _check_length(self, words: Tensor) -> None:
         if words.shape[1] > self.config.max_length:

@@ -1,10 +1,11 @@
 """Which sense does each word of a text have? q^D, q^P, or both.
 
 q^D needs one pass of C^D over the text as it is. q^P needs the word masked: every seventh word of several senses is
-masked at a time, which is about the rate of training, so seven passes read a text.
+masked at a time, which is about the rate of training, so seven passes read a text. Where only some words are asked
+about, only they are masked: one word takes one pass.
 """
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,13 +27,10 @@ def sense_distributions(
     segments: Tensor | None = None,
 ) -> Tensor:
     """(B, T, k) for texts (B, T); `mask` is the id of [MASK]. Both: (q^P)^weight (q^D)^(1 - weight), normalised."""
-    if source not in ("both", "prediction", "disambiguation"):
-        raise ValueError(f"there is no read-out {source!r}")
+    source = _resolved(model, source, weight)
     if not words.numel():
         return torch.zeros(*words.shape, model.inventory.max_senses, device=words.device)
-    if model.c_d is None or (source == "both" and weight == 1):
-        source = "prediction"
-    if source == "disambiguation" or (source == "both" and weight == 0):
+    if source == "disambiguation":
         return model.disambiguation_probs(words, segments)
     log_q_p = _masked_log_probs(model, words, mask, segments)
     if source == "prediction":
@@ -54,3 +52,69 @@ def _masked_log_probs(model: PolyLM, words: Tensor, mask: int, segments: Tensor 
         y_p = model.read(words.masked_fill(picked, mask), segments).y_p
         log_q[picked] = model.own_log_probs(words[picked], y_p[picked]).to(log_q.dtype)
     return log_q
+
+
+class FocusReading(NamedTuple):
+    """What is read of n words."""
+
+    q: Tensor  # (n, k) by the read-out asked for
+    y_p: Tensor | None  # (n, d) y^P where the word was masked; none if it was not
+
+
+@torch.no_grad()
+def read_focuses(
+    model: PolyLM,
+    words: Tensor,
+    row: Tensor,
+    position: Tensor,
+    mask: int,
+    *,
+    source: Source = "both",
+    weight: float = 0.6,
+    segments: Tensor | None = None,
+    output: bool = False,
+) -> FocusReading:
+    """The words at (row, position), each (n,), of texts (B, T). `output`: y^P too, whatever the read-out."""
+    source = _resolved(model, source, weight)
+    focus = words[row, position]  # (n,)
+    log_q, y_p = None, None
+    if source != "disambiguation" or output:
+        y_p = _masked_outputs(model, words, row, position, mask, segments)
+        log_q = model.own_log_probs(focus, y_p)
+    if source != "prediction":
+        log_q_d = model.disambiguation_log_probs(words, segments, at=(row, position))
+        log_q = log_q_d if source == "disambiguation" or log_q is None else weight * log_q + (1 - weight) * log_q_d
+    assert log_q is not None
+    return FocusReading(log_q.softmax(dim=-1), y_p)
+
+
+def _resolved(model: PolyLM, source: Source, weight: float) -> Source:
+    """The layers that are really needed."""
+    if source not in ("both", "prediction", "disambiguation"):
+        raise ValueError(f"there is no read-out {source!r}")
+    if not 0 <= weight <= 1:
+        raise ValueError(f"a weight of {weight} is not between 0 and 1")
+    if model.c_d is None or (source == "both" and weight == 1):
+        return "prediction"
+    return "disambiguation" if source == "both" and weight == 0 else source
+
+
+def _masked_outputs(
+    model: PolyLM, words: Tensor, row: Tensor, position: Tensor, mask: int, segments: Tensor | None
+) -> Tensor:
+    """y^P (n, d) of words that are masked, those of one text in as many turns as it takes."""
+    asked = torch.zeros_like(words, dtype=torch.bool)
+    asked[row, position] = True
+    turn = ((torch.cumsum(asked, dim=1) - 1) % EVERY)[row, position]  # (n,)
+    outputs = None
+    for now in torch.unique(turn).tolist():
+        mine = turn == now
+        texts = torch.unique(row[mine])
+        masked = words.clone()
+        masked[row[mine], position[mine]] = mask
+        y_p = model.read(masked[texts], None if segments is None else segments[texts]).y_p
+        place = torch.searchsorted(texts, row[mine])
+        if outputs is None:
+            outputs = y_p.new_zeros(len(row), y_p.shape[-1])
+        outputs[mine] = y_p[place, position[mine]]
+    return outputs if outputs is not None else torch.zeros(0, model.config.d_model, device=words.device)

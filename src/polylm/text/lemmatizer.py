@@ -71,6 +71,17 @@ class Lemmatizer:
         return lemma
 
 
+_POS = {"n": "NOUN", "v": "VERB", "j": "ADJ", "a": "ADJ", "r": "ADV"}
+
+
+def lemmas_of(word: str, pos: str) -> tuple[str, ...]:
+    """Every lemma that a form may have as a noun (n), verb (v), adjective (j or a) or adverb (r)."""
+    if pos not in _POS:
+        return ()
+    found: tuple[str, ...] = _import_lemminflect().getAllLemmas(word.lower(), _POS[pos]).get(_POS[pos], ())
+    return found
+
+
 @contextmanager
 def _hidden(name: str) -> Iterator[None]:
     """Make `import name` fail inside the block, unless the module is loaded already."""

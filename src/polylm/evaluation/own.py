@@ -1,0 +1,63 @@
+"""Anybody's own data: a file of JSON objects, one a line, each a focus word in its context with its sense.
+
+`{"left": "He sat on the ", "focus": "bank", "right": " of the river.", "lemma": "bank", "pos": "n", "sense": "shore"}`,
+and an `id` if you like. Plain or compressed.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from polylm.corpus.sources import find_sources, lines_of
+from polylm.errors import UserError
+from polylm.evaluation.instances import Instance, WSIDataset
+
+FIELDS = ("left", "focus", "right", "lemma", "pos", "sense")
+
+
+def read(path: str | Path) -> WSIDataset:
+    """The instances of a file, and their senses as gold."""
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"there is no file {path}: name a file with a JSON object a line ({', '.join(FIELDS)})")
+    instances: list[Instance] = []
+    gold: dict[str, dict[str, dict[str, float]]] = {}
+    lines = (line for chunk in find_sources([path])[0].chunks() for line in lines_of(chunk))
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        instance, sense = _instance(line, where, len(instances) + 1)
+        senses = gold.setdefault(instance.target, {})
+        if instance.id in senses:
+            raise UserError(f"{where}: the id {instance.id!r} was there before")
+        senses[instance.id] = {sense: 1.0}
+        instances.append(instance)
+    if not instances:
+        raise UserError(f"{path} is empty: it has no JSON object")
+    return WSIDataset(path.name.split(".")[0], "own", instances, gold)
+
+
+def _instance(line: str, where: str, number: int) -> tuple[Instance, str]:
+    try:
+        row: Any = json.loads(line)
+    except ValueError as error:
+        raise UserError(f"{where}: this is not JSON: {error}") from None
+    if not isinstance(row, dict):
+        raise UserError(f"{where}: this is not a JSON object")
+    missing = [field for field in FIELDS if not isinstance(row.get(field), str)]
+    if isinstance(row.get("sense"), int) and missing == ["sense"]:
+        missing = []
+    if missing:
+        raise UserError(f"{where}: {' and '.join(missing)} should be there, as text")
+    if not row["focus"].strip() or not row["lemma"].strip() or not str(row["sense"]).strip():
+        raise UserError(f"{where}: focus, lemma and sense must not be empty")
+    left, focus = row["left"], row["focus"].strip()
+    lead = len(row["focus"]) - len(row["focus"].lstrip())
+    start = len(left) + lead
+    lemma, pos = "_".join(row["lemma"].lower().split()), "_".join(row["pos"].split()) or "x"
+    name = str(row.get("id", f"{lemma}.{pos}.{number}"))
+    if not name or len(name.split()) != 1:
+        raise UserError(f"{where}: the id {name!r} should be one word: key files are cut at spaces")
+    text = left + row["focus"] + row["right"]
+    return Instance(name, lemma, pos, text, start, start + len(focus)), str(row["sense"]).strip()

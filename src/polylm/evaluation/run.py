@@ -1,0 +1,110 @@
+"""`polylm eval`: one data set, one model, one result that can be shown, written and saved, whatever the task."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polylm.atomic import write_bytes
+from polylm.errors import UserError
+from polylm.evaluation import own, report, semeval2010, semeval2013, wic, wsd, wsi
+from polylm.evaluation.encoding import Report
+from polylm.evaluation.keys import write_key
+
+if TYPE_CHECKING:
+    from polylm.evaluation.systems import PolyLMSystem
+    from polylm.explore.model import Device
+    from polylm.model.readout import Source
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was measured: for people, for programs, and as a key file."""
+
+    table: report.Table
+    values: dict[str, Any]
+    note: str
+    write_key: Callable[[Path], None]
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.values
+
+
+Task = Callable[["PolyLMSystem", str], Result]
+
+
+def reader(dataset: str, data: Path, *, semcor: Path | None = None, wordnet: Path | None = None) -> Task:
+    """Read a data set; what is returned evaluates a system on it."""
+    if dataset == "wic":
+        pairs = wic.read_pairs(data)
+        return lambda system, _: _wic(pairs, system)
+    if dataset == "wsd":
+        framework = wsd.read_framework(data)
+        known = wsd.read_wordnet(wordnet or wsd.find_beside(data, "wordnet"))
+        tagged = wsd.read_semcor(semcor or wsd.find_beside(data, "semcor"))
+        return lambda system, _: _wsd(framework, tagged, known, system)
+    readers = {
+        "semeval2010": semeval2010.read,
+        "semeval2013": semeval2013.read,
+        "semeval2013-trial": semeval2013.read_trial,
+        "jsonl": own.read,
+    }
+    if dataset not in readers:
+        raise UserError(f"there is no data set {dataset!r}")
+    instances = readers[dataset](data)
+    return lambda system, name: _wsi(wsi.evaluate(instances, system), name)
+
+
+def evaluate(
+    task: Task,
+    model: Path | None,
+    *,
+    source: "Source" = "both",
+    weight: float = 0.6,
+    granularity: float | None = None,
+    device: "Device" = "auto",
+    report: Report | None = None,
+) -> Result:
+    """Load a model and evaluate it. Of JSON, `source`, `weight`, `granularity` and `model` say how."""
+    from polylm.evaluation.systems import PolyLMSystem
+    from polylm.explore.model import load
+
+    loaded = load(model, device=device, granularity=granularity)
+    system = PolyLMSystem(loaded, source=source, weight=weight, report=report)
+    how = f"{source}, granularity {system.granularity:g}" + (f", weight {weight:g}" if source == "both" else "")
+    result = task(system, f"this model ({how})")
+    settings = {"source": source, "weight": weight, "granularity": system.granularity, "model": str(model or "")}
+    return Result(result.table, {**result.values, **settings}, result.note, result.write_key)
+
+
+def _wsi(evaluation: wsi.Evaluation, name: str) -> Result:
+    graded = evaluation.dataset.task == "semeval2013"
+    unknown = evaluation.unknown
+    note = f"not in the vocabulary, answered with one sense: {', '.join(unknown)}" if unknown else ""
+    values = {**evaluation.to_dict(), "published": report.published(evaluation.dataset.name)}
+    return Result(
+        report.evaluation_table(evaluation, name),
+        values,
+        note,
+        lambda path: write_key(path, evaluation.key, weights=graded),
+    )
+
+
+def _wic(pairs: dict[str, wic.Pairs], system: "PolyLMSystem") -> Result:
+    result = wic.evaluate(pairs, system, report=system.report)
+
+    def refuse(_: Path) -> None:
+        raise UserError("WiC has no key files: leave --out away")
+
+    return Result(report.wic_table(result), result.to_dict(), "", refuse)
+
+
+def _wsd(
+    framework: dict[str, wsd.Labelled],
+    semcor: wsd.Labelled,
+    wordnet: dict[tuple[str, str], list[str]],
+    system: "PolyLMSystem",
+) -> Result:
+    result = wsd.evaluate(framework, semcor, wordnet, system, report=system.report)
+    lines = "".join(f"{name} {sense}\n" for name, sense in result.key.items())
+    return Result(report.wsd_table(result), result.to_dict(), "", lambda path: write_bytes(path, lines.encode()))

@@ -1,0 +1,252 @@
+"""All-words word sense disambiguation in Raganato's framework, without training a thing.
+
+Our senses are mapped to WordNet's by counting on SemCor how often they meet: P(w | s) is the share of our sense s that
+stands at words with WordNet sense w. A word gets the w with the largest sum of q_s P(w | s). Where the lemma is not in
+SemCor, or not known to the model, or has one sense there, it gets its first sense, as the baseline does.
+"""
+
+import re
+import tarfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polylm.errors import UserError
+from polylm.evaluation.encoding import Report, encode, read
+from polylm.evaluation.instances import Instance, find_folder, parse_xml
+
+if TYPE_CHECKING:
+    from polylm.evaluation.systems import PolyLMSystem
+
+DATASETS = ("senseval2", "senseval3", "semeval2007", "semeval2013", "semeval2015")
+_POS = {"NOUN": "n", "VERB": "v", "ADJ": "j", "ADV": "r"}
+_SS_TYPE = {"1": "n", "2": "v", "3": "j", "4": "r", "5": "j"}
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Instances with the WordNet senses that are right for each."""
+
+    instances: list[Instance]
+    senses: list[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class WSDResult:
+    """F1 (every word is answered, so precision and recall are one) by data set, of the model and of the baseline."""
+
+    f1: dict[str, float]
+    mfs: dict[str, float]
+    sizes: dict[str, int]
+    mapped: dict[str, int]  # words that were answered by the model and not by the back-off
+    key: dict[str, str]  # instance -> answer
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"dataset": "wsd", "f1": self.f1, "mfs": self.mfs, "instances": self.sizes, "mapped": self.mapped}
+
+
+def evaluate(
+    datasets: Mapping[str, Labelled],
+    semcor: Labelled,
+    inventory: Mapping[tuple[str, str], Sequence[str]],
+    system: "PolyLMSystem",
+    *,
+    report: Report | None = None,
+) -> WSDResult:
+    """Map senses on SemCor, answer every data set."""
+    frequency = _frequencies(semcor)
+    first = {word: _most_frequent(senses, frequency[word]) for word, senses in inventory.items()}
+    wanted = {(i.lemma, i.pos) for labelled in datasets.values() for i in labelled.instances}
+    useful = {word for word in wanted if len(frequency[word]) > 1 and _several(word[0], system)}
+    training = [
+        (instance, senses[0])
+        for instance, senses in zip(semcor.instances, semcor.senses, strict=True)
+        if (instance.lemma, instance.pos) in useful
+    ]
+    asked = [i for labelled in datasets.values() for i in labelled.instances if (i.lemma, i.pos) in useful]
+    q = _distributions([*(instance for instance, _ in training), *asked], system, report)
+    counts: dict[tuple[str, str], dict[str, Any]] = defaultdict(lambda: defaultdict(float))
+    for (instance, sense), row in zip(training, q, strict=False):
+        counts[instance.lemma, instance.pos][sense] = counts[instance.lemma, instance.pos][sense] + row
+    predicted = {
+        id(instance): _predict(row, counts[instance.lemma, instance.pos])
+        for instance, row in zip(asked, q[len(training) :], strict=True)
+    }
+    f1, mfs, sizes, mapped, key = {}, {}, {}, {}, {}
+    for name, labelled in datasets.items():
+        right = right_first = by_model = 0
+        for instance, senses in zip(labelled.instances, labelled.senses, strict=True):
+            base = first.get((instance.lemma, instance.pos), "")
+            answer = predicted.get(id(instance)) or base
+            right, right_first = right + (answer in senses), right_first + (base in senses)
+            by_model += id(instance) in predicted
+            key[f"{name}.{instance.id}"] = answer
+        n = max(len(labelled.instances), 1)
+        f1[name], mfs[name], sizes[name], mapped[name] = right / n, right_first / n, n, by_model
+    total = sum(sizes.values())
+    f1["ALL"], mfs["ALL"] = (sum(part[name] * sizes[name] for name in sizes) / total for part in (f1, mfs))
+    return WSDResult(f1, mfs, {**sizes, "ALL": total}, {**mapped, "ALL": sum(mapped.values())}, key)
+
+
+def _several(lemma: str, system: "PolyLMSystem") -> bool:
+    word = system.model.vocabulary.get(lemma)
+    return word is not None and int(system.model.network.inventory.n_senses[word]) > 1
+
+
+def _distributions(instances: Sequence[Instance], system: "PolyLMSystem", report: Report | None) -> Any:
+    from polylm.evaluation.systems import merged
+
+    network = system.model.network
+    encoded = encode(instances, system.model.pipeline, network.config.max_length)
+    q, _ = read(network, encoded, source=system.source, weight=system.weight, report=report)
+    return merged(q, encoded, system.model.merging, system.granularity)
+
+
+def _predict(q: Any, counts: Mapping[str, Any]) -> str:
+    table = np.stack(list(counts.values()))  # (WordNet senses, ours)
+    given = table / np.maximum(table.sum(axis=0), 1e-9)
+    return list(counts)[int(np.argmax(given @ q))]
+
+
+def _frequencies(semcor: Labelled) -> dict[tuple[str, str], dict[str, int]]:
+    counts: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for instance, senses in zip(semcor.instances, semcor.senses, strict=True):
+        counts[instance.lemma, instance.pos][senses[0]] += 1
+    return counts
+
+
+def _most_frequent(senses: Sequence[str], counts: Mapping[str, int]) -> str:
+    """In SemCor; WordNet's own order decides where counts are equal, or there are none."""
+    return max(senses, key=lambda sense: counts.get(sense, 0))
+
+
+# Reading
+
+
+def read_framework(folder: str | Path) -> dict[str, Labelled]:
+    """The five data sets."""
+    from polylm.evaluation.datasets import how_to_get
+
+    root = Path(folder)
+    if root.name != "Evaluation_Datasets" and (root / "Evaluation_Datasets").is_dir():
+        root = root / "Evaluation_Datasets"
+    root = find_folder(root, home=lambda: how_to_get("wsd"), has="senseval2")
+    return {name: read_labelled(root / name / name) for name in DATASETS if (root / name).is_dir()}
+
+
+def read_labelled(stem: Path) -> Labelled:
+    """A pair of files of the framework, STEM.data.xml and STEM.gold.key.txt."""
+    data, gold = stem.parent / f"{stem.name}.data.xml", stem.parent / f"{stem.name}.gold.key.txt"
+    for path in (data, gold):
+        if not path.exists():
+            raise UserError(f"{path} is missing")
+    right = {}
+    for line in gold.read_text(encoding="utf-8").splitlines():
+        name, *senses = line.split()
+        right[name] = tuple(senses)
+    instances: list[Instance] = []
+    for document in parse_xml(data).iter("text"):
+        words: list[tuple[str, tuple[str, str, str] | None]] = []
+        for element in document.iter():
+            if element.tag == "wf":
+                words.append((element.text or "", None))
+            elif element.tag == "instance":
+                pos = _POS.get(element.attrib["pos"], element.attrib["pos"].lower())
+                words.append((element.text or "", (element.attrib["id"], element.attrib["lemma"].lower(), pos)))
+        instances += _document(words)
+    missing = [instance.id for instance in instances if instance.id not in right]
+    if missing:
+        raise UserError(f"{gold} has no sense for {missing[0]}, which is in {data}")
+    return Labelled(instances, [right[instance.id] for instance in instances])
+
+
+def read_semcor(path: str | Path) -> Labelled:
+    """SemCor 3.0 (a folder, or an archive of it), or the framework's semcor.data.xml."""
+    path = Path(path)
+    if path.name == "semcor.data.xml":
+        return read_labelled(path.parent / "semcor")
+    instances: list[Instance] = []
+    senses: list[tuple[str, ...]] = []
+    for name, text in sorted(_files(path, r"brown[12v]/tagfiles/(br-\w+)")):
+        words: list[tuple[str, tuple[str, str, str] | None]] = []
+        for match in _WORD.finditer(text):
+            attributes = dict(_ATTRIBUTE.findall(match[2] or ""))
+            form = match[3].strip()
+            key = attributes.get("lexsn", "").split(";")[0]
+            lemma = attributes.get("lemma", "").lower()
+            if not form:
+                continue
+            if match[1] == "wf" and lemma and key[:1] in _SS_TYPE and attributes.get("wnsn", "0").split(";")[0] != "0":
+                words.append((form, (f"{name}.{len(instances)}.{len(words)}", lemma, _SS_TYPE[key[0]])))
+                senses.append((f"{lemma}%{key}",))
+            else:
+                words.append((form, None))
+        instances += _document(words)
+    if not instances:
+        raise UserError(f"{path} holds no SemCor: it has no brown1/tagfiles/br-…")
+    return Labelled(instances, senses)
+
+
+_WORD = re.compile(r"<(wf|punc)([^>]*)>([^<]*)</")
+_ATTRIBUTE = re.compile(r"(\w+)=([^\s>]+)")
+
+
+def read_wordnet(path: str | Path) -> dict[tuple[str, str], list[str]]:
+    """(lemma, pos) -> sense keys in WordNet's order, from index.sense in a folder or an archive."""
+    for _, text in _files(Path(path), r"(index\.sense)"):
+        numbered: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
+        for line in text.splitlines():
+            key, _, number, _ = line.split()
+            lemma, _, rest = key.partition("%")
+            numbered[lemma, _SS_TYPE[rest[0]]].append((int(number), key))
+        return {word: [key for _, key in sorted(senses)] for word, senses in numbered.items()}
+    raise UserError(f"{path} holds no WordNet: it has no index.sense")
+
+
+def find_beside(folder: str | Path, name: str) -> Path:
+    """A file or folder whose name begins so, in a folder or the two above it."""
+    from polylm.evaluation.datasets import how_to_get
+
+    here = Path(folder).absolute()
+    for place in (here, here.parent, here.parent.parent):
+        found = sorted(path for path in place.glob(f"{name}*") if not path.name.startswith("."))
+        if found:
+            return found[0]
+    raise UserError(f"there is no {name} in {folder} or beside it: name it with --{name}. {how_to_get(name)}")
+
+
+def _document(words: Sequence[tuple[str, tuple[str, str, str] | None]]) -> list[Instance]:
+    """The instances of one text; words that were glued (vice_president) are several again."""
+    text = " ".join(word.replace("_", " ") for word, _ in words)
+    instances, start = [], 0
+    for word, instance in words:
+        if instance is not None:
+            instances.append(Instance(*instance, text, start, start + len(word)))
+        start += len(word) + 1
+    return instances
+
+
+def _files(path: Path, pattern: str) -> Iterator[tuple[str, str]]:
+    """The texts of the files whose path ends so, below a folder or in a tar archive, by the name in the pattern."""
+    wanted = re.compile(rf"(?:.*/)?{pattern}")
+    if path.is_dir():
+        for file in path.rglob("*"):
+            match = wanted.fullmatch(file.relative_to(path.parent).as_posix())
+            if match and file.is_file():
+                yield match[1], file.read_text(encoding="utf-8", errors="replace")
+        return
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                match = wanted.fullmatch(member.name)
+                content = archive.extractfile(member) if match and member.isfile() else None
+                if match and content:
+                    yield match[1], content.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        raise UserError(f"there is no {path}") from None
+    except (tarfile.TarError, EOFError) as error:
+        raise UserError(f"{path} cannot be read as an archive: {error}") from None

@@ -1,0 +1,1 @@
+"""Senses in the hands of people."""

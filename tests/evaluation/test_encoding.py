@@ -1,0 +1,183 @@
+"""Text to windows and windows to distributions: the focus is where it should be, and is read as the model reads it."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polylm.errors import UserError
+from polylm.evaluation.encoding import _windows, encode, read
+from polylm.evaluation.instances import Instance, joined
+from polylm.text.pipeline import TextPipeline
+from tests.evaluation.conftest import make_model
+
+
+def instance(text, lemma, pos="n", name="x"):
+    """The focus is what stands between [ and ]."""
+    start, end = text.index("["), text.index("]") - 1
+    return Instance(name, lemma, pos, text.replace("[", "").replace("]", ""), start, end)
+
+
+def symbols(model, encoded, focus=0):
+    window = encoded.window[focus]
+    ids = encoded.ids[encoded.starts[window] : encoded.starts[window + 1]]
+    return [model.vocabulary.words[i] for i in ids]
+
+
+@pytest.mark.parametrize(
+    ("text", "lemma", "pos", "read"),
+    [
+        ("He sat on the [bank].", "bank", "n", "bank"),
+        ("The [banks] sat", "bank", "n", "bank [PL]"),
+        ("The [colours] of it", "color", "n", "color [PL]"),  # which the pipeline reads as colour
+        ("The [colour] of it", "color", "n", "color"),
+        ("It was a [waiting] bank", "wait", "v", "wait [GER]"),
+        ("He [waited]", "wait", "v", "wait [PAST]"),
+        ("half-[cold] water", "cold", "j", "cold"),
+    ],
+)
+def test_focus_is_the_lemma_of_the_data_set(model, text, lemma, pos, read):
+    encoded = encode([instance(text, lemma, pos)], model.pipeline, 24)
+    place = int(encoded.position[0])
+    shown = symbols(model, encoded)
+    assert shown[0] == shown[-1] == "[LINE]"
+    assert shown[place : place + len(read.split())] == read.split()
+    assert encoded.target[0] == model.vocabulary[lemma]
+
+
+def test_unknown_lemma(model):
+    encoded = encode([instance("A [zyzzyva] sat.", "zyzzyva")], model.pipeline, 24)
+    assert not encoded.known[0]
+    assert symbols(model, encoded)[encoded.position[0]] == "[UNK]"
+    q, y = read(model.network, encoded, output=True)
+    assert not q.any()
+    assert y.any()  # the context is read all the same
+
+
+def test_surface_models_have_no_markers():
+    model = make_model(lemmatize=False)
+    encoded = encode([instance("The [banks] sat", "bank")], model.pipeline, 24)
+    assert symbols(model, encoded) == ["[LINE]", "the", "bank", "sat", "[LINE]"]
+
+
+@given(
+    st.integers(1, 60).flatmap(
+        lambda n: st.tuples(st.just(n), st.lists(st.integers(0, n - 1), max_size=20), st.integers(1, 40))
+    )
+)
+def test_every_focus_is_in_one_window(case):
+    n, places, length = case
+    seen = []
+    for (start, end), members in _windows(n, places, length):
+        assert 0 <= start < end <= n
+        assert end - start == min(n, length)
+        for member in members:
+            assert start <= places[member] < end
+            seen.append(member)
+    assert sorted(seen) == list(range(len(places)))
+
+
+def test_one_focus_stands_in_the_middle():
+    assert [window for window, _ in _windows(300, [150], 128)] == [(86, 214)]
+    assert [window for window, _ in _windows(300, [5], 128)] == [(0, 128)]
+    assert [window for window, _ in _windows(300, [299], 128)] == [(172, 300)]
+
+
+def test_many_focuses_have_context_on_both_sides():
+    places = list(range(1000))
+    for (start, end), members in _windows(1000, places, 128):
+        for member in members:
+            assert start == 0 or places[member] - start >= 31
+            assert end == 1000 or end - places[member] >= 31
+
+
+TEXT = "He [waited] at the bank of the river. The water was cold, and it was the color of money."
+
+
+def test_read_is_what_the_model_says(model):
+    network = model.network
+    encoded = encode([instance(TEXT, "wait", "v")], model.pipeline, 24)
+    ids = torch.from_numpy(encoded.ids.astype(np.int64))[None]
+    place = int(encoded.position[0])
+    word = model.vocabulary["wait"]
+    masked = ids.clone()
+    masked[0, place] = model.mask
+    q_p = network.prediction_probs(masked, ids)[0, place].detach()
+    q_d = network.disambiguation_probs(ids)[0, place].detach()
+    assert ids[0, place] == word
+    both = q_p**0.6 * q_d**0.4
+    both /= both.sum()
+    for source, expected in (("prediction", q_p), ("disambiguation", q_d), ("both", both)):
+        q, y = read(network, encoded, source=source)
+        np.testing.assert_allclose(q[0], expected.numpy(), atol=1e-6)
+        assert y is None
+    assert abs(q_p - q_d).max() > 1e-3
+    q, y = read(network, encoded, weight=0.25, source="both")
+    quarter = q_p**0.25 * q_d**0.75
+    np.testing.assert_allclose(q[0], (quarter / quarter.sum()).numpy(), atol=1e-6)
+    q, y = read(network, encoded, source="disambiguation", output=True)
+    np.testing.assert_allclose(q[0], q_d.numpy(), atol=1e-6)
+    np.testing.assert_allclose(y[0], network.read(masked).y_p[0, place].detach().numpy(), atol=1e-5)
+
+
+def test_batches_change_nothing(model):
+    texts = [TEXT, "A [bank]", "The [banks] of a river in the water", "[Cold] water, cold money and a cold river"] * 3
+    lemmas = ["wait", "bank", "bank", "cold"] * 3
+    instances = [instance(text, lemma, "v") for text, lemma in zip(texts, lemmas, strict=True)]
+    encoded = encode(instances, model.pipeline, 24)
+    together, _ = read(model.network, encoded)
+    few, _ = read(model.network, encoded, batch_tokens=40)
+    alone = np.concatenate([read(model.network, encode([one], model.pipeline, 24))[0] for one in instances])
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+    np.testing.assert_allclose(few, alone, atol=1e-5)
+
+
+def test_focuses_of_one_text_share_it(model):
+    """Up to seven at a time are masked apart; those that the training rate would mask together are together."""
+    words = ("bank", "cold", "color", "wait") * 4
+    text = " ".join(words)
+    starts = [sum(len(word) + 1 for word in words[:n]) for n in range(len(words))]
+    instances = [
+        Instance(str(n), word, "n", text, start, start + len(word))
+        for n, (word, start) in enumerate(zip(words, starts, strict=True))
+    ]
+    encoded = encode(instances, model.pipeline, 24)
+    assert len(encoded.starts) == 2
+    q, _ = read(model.network, encoded, source="prediction")
+    ids = torch.from_numpy(encoded.ids.astype(np.int64))[None]
+    for turn in range(7):
+        places = torch.from_numpy(encoded.position[turn::7])
+        masked = ids.clone()
+        masked[0, places] = model.mask
+        expected = model.network.prediction_probs(masked, ids)[0, places].detach().numpy()
+        np.testing.assert_allclose(q[turn::7], expected, atol=1e-5)
+
+
+def test_another_vocabulary_is_refused(model):
+    encoded = encode([instance("A [bank]", "bank")], model.pipeline, 24)
+    from dataclasses import replace
+
+    with pytest.raises(UserError, match="encode it with the vocabulary of the model"):
+        read(model.network, replace(encoded, n_words=7))
+    with pytest.raises(UserError, match="no vocabulary"):
+        encode([instance("A [bank]", "bank")], TextPipeline(), 24)
+
+
+def test_a_focus_that_is_no_word(model):
+    with pytest.raises(UserError, match="there is no word at character 1"):
+        encode([Instance("x", "bank", "n", "a bank", 1, 2)], model.pipeline, 24)
+
+
+def test_nothing(model):
+    encoded = encode([], model.pipeline, 24)
+    q, y = read(model.network, encoded, output=True)
+    assert (len(encoded), q.shape, y.shape) == (0, (0, 3), (0, 64))
+
+
+@given(*(st.text(st.sampled_from(" \tab.("), max_size=6) for _ in range(2)), st.sampled_from(["bank", "a b"]))
+def test_joined(before, after, focus):
+    text, start, end = joined(before, focus, after)
+    assert text[start:end] == focus
+    assert text.split() == (before + focus + after).split()
+    assert text == text.strip()

@@ -1,0 +1,65 @@
+"""Own data: a JSON object a line, and a sentence with the line's number for each that is not."""
+
+import json
+import lzma
+
+import pytest
+
+from polylm.errors import UserError
+from polylm.evaluation import own
+
+ROW = {"left": "On the ", "focus": "bank", "right": " .", "lemma": "Bank", "pos": "n", "sense": "1"}
+
+
+def read(tmp_path, *rows):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows))
+    return own.read(path)
+
+
+def test_rows(tmp_path):
+    dataset = read(tmp_path, ROW, "", {**ROW, "id": "mine", "sense": 2}, {**ROW, "focus": " banks "})
+    assert dataset.name == "rows"
+    assert [(i.id, i.lemma, i.text[i.start : i.end]) for i in dataset.instances] == [
+        ("bank.n.1", "bank", "bank"),
+        ("mine", "bank", "bank"),
+        ("bank.n.3", "bank", "banks"),
+    ]
+    assert dataset.gold == {"bank.n": {"bank.n.1": {"1": 1.0}, "mine": {"2": 1.0}, "bank.n.3": {"1": 1.0}}}
+
+
+def test_lemmas_of_several_words(tmp_path):
+    assert read(tmp_path, {**ROW, "lemma": "river bank"}).instances[0].lemma == "river_bank"
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        ("{", "is not JSON"),
+        ("[1]", "is not a JSON object"),
+        ({**ROW, "left": None}, "left should be there, as text"),
+        ({key: value for key, value in ROW.items() if key not in ("pos", "sense")}, "pos and sense should be there"),
+        ({**ROW, "focus": " "}, "must not be empty"),
+        ({**ROW, "id": "a b"}, "should be one word"),
+        ({**ROW, "id": "bank.n.1"}, "was there before"),
+    ],
+)
+def test_a_broken_line_is_named(tmp_path, row, complaint):
+    with pytest.raises(UserError, match=r"rows\.jsonl, line 2: ") as error:
+        read(tmp_path, ROW, row)
+    assert complaint in str(error.value)
+
+
+def test_files(tmp_path):
+    with pytest.raises(UserError, match="there is no file"):
+        own.read(tmp_path / "none.jsonl")
+    with pytest.raises(UserError, match="is empty"):
+        read(tmp_path, "", "")
+    (tmp_path / "a.jsonl.xz").write_bytes(lzma.compress(json.dumps(ROW).encode()))
+    assert len(own.read(tmp_path / "a.jsonl.xz").instances) == 1
+
+
+def test_the_development_set(data):
+    dataset = own.read(data / "eval/wsi-dev.jsonl.xz")
+    assert len(dataset.instances) == 2945
+    assert len(dataset.gold) == 220
