@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import make_lines
+from tests.evaluation.conftest import make_model
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -27,6 +28,11 @@ def folder(tmp_path):
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts" / "a.txt").write_text("\n".join(make_lines(100)))
     (tmp_path / "more.txt.gz").write_bytes(gzip.compress("\n".join(make_lines(50, seed=1)).encode()))
+    (tmp_path / "all.key").write_text("bank.n 1 shore\nbank.n 2 money/4 shore/1\n")
+    (tmp_path / "my.key").write_text("bank.n 1 c1\nbank.n 2 c1/0.6 c2/0.4\n")
+    row = '{"left": "On the ", "focus": "bank", "right": ".", "lemma": "bank", "pos": "n", "sense": "1"}'
+    (tmp_path / "mine.jsonl").write_text(row)
+    make_model().save_pretrained(tmp_path / "my-model")
     return tmp_path
 
 
@@ -47,6 +53,13 @@ def test_python_code(folder):
     assert code
     for block in code:
         subprocess.run([sys.executable, "-c", block], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.mark.slow
+def test_python_code_of_the_guides():
+    for guide in sorted((ROOT / "docs/guide").glob("*.md")):
+        for block in re.findall(r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL):
+            subprocess.run([sys.executable, "-c", block], check=True, capture_output=True)
 
 
 def test_make_try_prints_what_the_readme_shows():
