@@ -56,10 +56,12 @@ def test_python_code(folder):
 
 
 @pytest.mark.slow
-def test_python_code_of_the_guides():
+def test_python_code_of_the_guides(folder):
+    prepare = [sys.executable, "-m", "polylm", "prepare", "texts", "--out", "corpus"]
+    subprocess.run(prepare, cwd=folder, check=True, capture_output=True)
     for guide in sorted((ROOT / "docs/guide").glob("*.md")):
         for block in re.findall(r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL):
-            subprocess.run([sys.executable, "-c", block], check=True, capture_output=True)
+            subprocess.run([sys.executable, "-c", block], cwd=folder, check=True, capture_output=True)
 
 
 def test_make_try_prints_what_the_readme_shows():
