@@ -20,8 +20,8 @@ def inputs(n, n_senses, d, seed=0, dtype=torch.float64):
 
 @given(st.integers(0, 9), st.integers(2, 30), st.integers(1, 5), st.integers(1, 40))
 def test_chunks_give_what_the_plain_product_gives(n, n_senses, d, chunk):
-    before = head.CHUNK_LOGITS
-    head.CHUNK_LOGITS = chunk
+    before = head.CHUNK_LOGITS_CPU
+    head.CHUNK_LOGITS_CPU = chunk
     try:
         results = []
         for method in ("matmul", "chunked"):
@@ -32,11 +32,11 @@ def test_chunks_give_what_the_plain_product_gives(n, n_senses, d, chunk):
         for first, second in zip(*results, strict=True):
             torch.testing.assert_close(first, second)
     finally:
-        head.CHUNK_LOGITS = before
+        head.CHUNK_LOGITS_CPU = before
 
 
 def test_gradients_by_finite_differences(monkeypatch):
-    monkeypatch.setattr(head, "CHUNK_LOGITS", 20)
+    monkeypatch.setattr(head, "CHUNK_LOGITS_CPU", 20)
     y, e, b = inputs(4, 7, 3)
     b = torch.randn(7, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda *a: log_partition(*a, method="chunked"), (y, e, b))

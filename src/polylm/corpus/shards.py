@@ -84,6 +84,12 @@ class PreparedCorpus:
                 rest, start = rest[:0], end + 1
             rest = np.concatenate([rest, shard[start:]])
 
+    def vocabulary(self) -> tuple[list[str], list[int], list[int]]:
+        """Words, counts and numbers of senses, by id."""
+        path = self.folder / "vocabulary.tsv"
+        rows = [line.split("\t") for line in path.read_bytes().decode("utf-8", "surrogatepass").split("\n") if line]
+        return [row[0] for row in rows], [int(row[1]) for row in rows], [int(row[2]) for row in rows]
+
     def _check(self, entry: dict[str, Any], verify: bool) -> None:
         path = self.folder / entry["file"]
         again = "prepare the corpus again"

@@ -54,6 +54,7 @@ def _attention_mask(segments: Tensor | None) -> Tensor | None:
 class Transformer(nn.Module):
     """Pre-norm encoder with rotary positions and normalised queries and keys; layer norm on the way in and out."""
 
+    follows_dtype = True  # computes in the precision of its input
     cos: Tensor
     sin: Tensor
 
@@ -71,11 +72,10 @@ class Transformer(nn.Module):
         mask = _attention_mask(segments)
         length = x.shape[1]
         rotation = (self.cos[:length].to(x.dtype), self.sin[:length].to(x.dtype))
-        x = self.norm_in(x)
+        x = _norm(self.norm_in, x)
         for layer in self.layers:
             x = layer(x, rotation, mask)
-        out: Tensor = self.norm_out(x)
-        return out
+        return _norm(self.norm_out, x)
 
 
 class _TransformerLayer(nn.Module):
@@ -95,13 +95,22 @@ class _TransformerLayer(nn.Module):
     def forward(self, x: Tensor, rotation: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
         dropout = self.dropout if self.training else 0.0
         n, length, d = x.shape
-        qkv = self.qkv(self.norm_attention(x)).view(n, length, 3, self.n_heads, d // self.n_heads)
+        qkv = _linear(self.qkv, _norm(self.norm_attention, x)).view(n, length, 3, self.n_heads, d // self.n_heads)
         q, k, v = qkv.unbind(2)  # (B, T, heads, d_head)
         q, k = (_rotate(_rms_norm(h), *rotation) for h in (q, k))
         q, k, v = (h.transpose(1, 2) for h in (q, k, v))
         y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
-        x = x + F.dropout(self.out(y.transpose(1, 2).reshape(n, length, d)), dropout)
-        return x + F.dropout(self.down(F.gelu(self.up(self.norm_filter(x)))), dropout)
+        x = x + F.dropout(_linear(self.out, y.transpose(1, 2).reshape(n, length, d)), dropout)
+        return x + F.dropout(_linear(self.down, F.gelu(_linear(self.up, _norm(self.norm_filter, x)))), dropout)
+
+
+def _linear(linear: nn.Linear, x: Tensor) -> Tensor:
+    """In the precision of x, whatever that of the weights; so without autocast the residual stream is in it too."""
+    return F.linear(x, linear.weight.to(x.dtype))
+
+
+def _norm(norm: nn.LayerNorm, x: Tensor) -> Tensor:
+    return F.layer_norm(x, norm.normalized_shape, norm.weight.to(x.dtype), norm.bias.to(x.dtype), norm.eps)
 
 
 def _rms_norm(x: Tensor) -> Tensor:

@@ -1,17 +1,19 @@
 """log Z = log sum over all senses of exp(e_s . y + b_s), without keeping the logits.
 
-At 20,480 targets and 157,000 senses the logits alone are six gigabytes. `chunked` computes them a few targets at a
+At 20,480 targets and 157,000 senses the logits alone are six gigabytes. `chunked` computes them for some senses at a
 time, forward and again backward; it is the portable path. `matmul` keeps them: for small sizes, and to compare with.
 `triton` (`head_triton.py`) never writes them forward, and backward only a few targets at a time. `benchmarks/head.py`
 measures all three; `log_partition` takes what was fastest.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
-CHUNK_LOGITS = 1 << 26  # logits at a time: 256 MB in float32
+CHUNK_LOGITS = 1 << 26  # logits at a time on a GPU: 256 MB in float32
+CHUNK_LOGITS_CPU = 1 << 21  # on a CPU they should stay in its cache
 
 
 def log_partition(y: Tensor, embeddings: Tensor, bias: Tensor, method: str | None = None) -> Tensor:
@@ -21,7 +23,7 @@ def log_partition(y: Tensor, embeddings: Tensor, bias: Tensor, method: str | Non
         y = y.to(torch.get_autocast_dtype(kind))  # a layer norm has made it float32
     if method is None:
         fits = y.dtype in (torch.bfloat16, torch.float16) and y.shape[1] % 16 == 0
-        method = "triton" if y.is_cuda and fits and _triton_works() else "chunked"
+        method = "triton" if y.is_cuda and fits and triton_works() else "chunked"
     with torch.autocast(kind, enabled=False):  # backward will run without it, and must compute the same scores
         return _log_partition(y, embeddings, bias, method)
 
@@ -40,7 +42,8 @@ def _log_partition(y: Tensor, embeddings: Tensor, bias: Tensor, method: str) -> 
     raise ValueError(f"there is no head {method!r}")
 
 
-def _triton_works() -> bool:
+def triton_works() -> bool:
+    """Whether kernels in Triton run here."""
     try:
         import triton  # noqa: F401
     except ImportError:
@@ -61,15 +64,20 @@ def _exact_logits(y: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
 
 
 class _Chunked(torch.autograd.Function):
-    """Some targets at a time; what backward needs is computed again."""
+    """Some senses at a time, few enough to stay in the cache; what backward needs is computed again."""
 
     @staticmethod
     def forward(ctx: Any, y: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
-        size = _n_targets(embeddings)
-        parts = (y[start : start + size] for start in range(0, len(y), size))
-        log_z = torch.cat(
-            [bias.new_zeros(0), *(torch.logsumexp(_exact_logits(part, embeddings, bias), -1) for part in parts)]
-        )
+        wide = torch.promote_types(y.dtype, torch.float32)
+        highest = torch.full((len(y),), -torch.inf, dtype=wide, device=y.device)
+        total = torch.zeros_like(highest)
+        for part in _parts(y, embeddings):
+            logits = _exact_logits(y, embeddings[part], bias[part])  # (n, some)
+            higher = torch.maximum(highest, logits.amax(dim=1))
+            base = torch.where(higher.isinf(), 0.0, higher)  # nothing but senses that are left out, so far
+            total = total * torch.exp(highest - base) + logits.sub_(base.unsqueeze(1)).exp_().sum(dim=1)
+            highest = higher
+        log_z = (highest + total.log()).to(torch.promote_types(wide, bias.dtype))
         ctx.save_for_backward(y, embeddings, bias, log_z)
         return log_z
 
@@ -77,20 +85,19 @@ class _Chunked(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         (gradient,) = gradients
         y, embeddings, bias, log_z = ctx.saved_tensors
-        weights = embeddings.to(y.dtype)
-        d_y = torch.empty_like(y)
-        d_embeddings = torch.zeros_like(embeddings, dtype=torch.promote_types(y.dtype, torch.float32))
-        d_bias = torch.zeros_like(bias)
-        size = _n_targets(embeddings)
-        for start in range(0, len(y), size):
-            part = slice(start, start + size)
-            p = torch.exp(_exact_logits(y[part], embeddings, bias) - log_z[part, None]) * gradient[part, None]  # (n, S)
-            d_bias += p.sum(dim=0)
+        wide = torch.promote_types(y.dtype, torch.float32)
+        d_y = torch.zeros_like(y, dtype=wide)
+        d_embeddings, d_bias = torch.empty_like(embeddings), torch.empty_like(bias)
+        for part in _parts(y, embeddings):
+            logits = _exact_logits(y, embeddings[part], bias[part])
+            p = logits.sub_(log_z.unsqueeze(1)).exp_().mul_(gradient.unsqueeze(1))  # (n, some)
+            d_bias[part] = p.sum(dim=0)
             p = p.to(y.dtype)
-            d_y[part] = p @ weights
-            d_embeddings += p.T @ y[part]
-        return d_y, d_embeddings.to(embeddings.dtype), d_bias
+            d_y += p @ embeddings[part].to(y.dtype)
+            d_embeddings[part] = p.T @ y
+        return d_y.to(y.dtype), d_embeddings, d_bias
 
 
-def _n_targets(embeddings: Tensor) -> int:
-    return max(CHUNK_LOGITS // len(embeddings), 1)
+def _parts(y: Tensor, embeddings: Tensor) -> Iterator[slice]:
+    size = max((CHUNK_LOGITS if y.is_cuda else CHUNK_LOGITS_CPU) // max(len(y), 1), 64)
+    return (slice(start, start + size) for start in range(0, len(embeddings), size))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from polylm.model.config import ModelConfig
 from polylm.model.contextualizer import make_contextualizer
-from polylm.model.head import log_partition
+from polylm.model.head import log_partition, triton_works
 from polylm.model.inventory import SenseInventory
 from polylm.model.loss import Losses, losses
 
@@ -22,6 +22,10 @@ class Reading(NamedTuple):
 
     log_q_d: Tensor | None  # (B, T, k) log q^D; none without a disambiguation layer
     y_p: Tensor  # (B, T, d) y^P
+
+
+def _power_of_two(n: int) -> int:
+    return 1 << (n - 1).bit_length()
 
 
 class PolyLM(nn.Module):
@@ -51,6 +55,10 @@ class PolyLM(nn.Module):
         self.register_buffer("share_p", uniform.clone())
         self.register_buffer("offset_words", torch.zeros(n_offsets, dtype=torch.int64))
         self.register_buffer("input_offsets", torch.zeros(n_offsets, d))
+        self.compute_dtype: torch.dtype | None = None  # of the encoders; none: of the parameters
+        self.fused_senses = True  # use the kernels of senses_triton.py where they run
+        self.defer_shares = False  # a trainer that sums over devices calls update_shares itself
+        self._share_sums: Tensor | None = None
 
     # Input layer
 
@@ -65,6 +73,11 @@ class PolyLM(nn.Module):
         if len(self.offset_words):
             vectors = vectors.index_add(0, self.offset_words, self.input_offsets)
         return vectors
+
+    def _inputs(self) -> Tensor:
+        """x(w) in the precision that the encoders compute in."""
+        vectors = self.word_vectors()
+        return vectors if self.compute_dtype is None else vectors.to(self.compute_dtype)
 
     # Disambiguation layer
 
@@ -81,10 +94,44 @@ class PolyLM(nn.Module):
             scores = torch.einsum("...kd,...d->...k", senses, y)
         return (scores + self.bias[rows]).masked_fill(~mask, -torch.inf), senses
 
+    def _mixed(self, words: Tensor, y: Tensor) -> Tensor:
+        """x^P: the words' senses weighted by q^D (Eq. 8)."""
+        if self._fused(y):
+            from polylm.model.senses_triton import own_senses
+
+            n, t, d = y.shape
+            inventory = self.inventory
+            _, mixed = own_senses(
+                words.flatten(), y.view(n * t, d), self.embeddings, self.embeddings.detach().to(y.dtype), self.bias,
+                inventory.first, inventory.n_senses, _power_of_two(inventory.max_senses), mix=True,
+            )  # fmt: skip
+            return mixed.view(n, t, d)
+        scores, senses = self._own_scores(words, y)
+        return torch.einsum("...k,...kd->...d", scores.softmax(dim=-1).to(senses.dtype), senses)
+
+    def _target_scores(self, words: Tensor, y: Tensor) -> Tensor:
+        """Scores (n, k) of the senses of words (n,)."""
+        if self._fused(y):
+            from polylm.model.senses_triton import own_senses
+
+            inventory = self.inventory
+            k = _power_of_two(inventory.max_senses)
+            scores, _ = own_senses(
+                words, y, self.embeddings, self.embeddings.detach().to(y.dtype), self.bias,
+                inventory.first, inventory.n_senses, k, mix=False,
+            )  # fmt: skip
+            return scores[:, : inventory.max_senses]
+        return self._own_scores(words, y)[0]
+
+    def _fused(self, y: Tensor) -> bool:
+        return (
+            self.fused_senses and y.is_cuda and y.dtype == torch.bfloat16 and triton_works() and y.shape[-1] % 16 == 0
+        )
+
     def read(self, words: Tensor, segments: Tensor | None = None) -> Reading:
         """Both layers on texts (B, T): Eqs. 6 to 8, and y^P."""
         self._check_length(words)
-        x = F.embedding(words, self.word_vectors())
+        x = F.embedding(words, self._inputs())
         if self.c_d is None:
             return Reading(None, self.c_p(x, segments))
         scores, senses = self._own_scores(words, self.c_d(x, segments))
@@ -105,8 +152,7 @@ class PolyLM(nn.Module):
         if self.c_d is None:
             raise ValueError("this model has no disambiguation layer")
         self._check_length(words)
-        x = F.embedding(words, self.word_vectors())
-        y_d = self.c_d(x, segments)
+        y_d = self.c_d(F.embedding(words, self._inputs()), segments)
         return self.own_log_probs(words, y_d) if at is None else self.own_log_probs(words[at], y_d[at])
 
     def _check_length(self, words: Tensor) -> None:
@@ -166,17 +212,18 @@ class PolyLM(nn.Module):
         else:
             both = torch.cat((masked, words))
             both_segments = None if segments is None else torch.cat((segments, segments))
-            y_d = self.c_d(F.embedding(both, self.word_vectors()), both_segments)
+            y_d = self.c_d(F.embedding(both, self._inputs()), both_segments)
             y_d_masked, y_d_words = y_d.chunk(2)
-            scores, senses = self._own_scores(masked, y_d_masked)
-            x_p = torch.einsum("...k,...kd->...d", scores.softmax(dim=-1).to(senses.dtype), senses)
+            x_p = self._mixed(masked, y_d_masked)
             y_p = self.c_p(x_p, segments)
-            log_q_d = self._own_scores(at_targets, y_d_words.flatten(0, 1)[targets])[0].log_softmax(dim=-1)
+            log_q_d = self._target_scores(at_targets, y_d_words.flatten(0, 1)[targets]).log_softmax(dim=-1)
         y = y_p.flatten(0, 1)[targets]  # (n, d)
-        own = self._own_scores(at_targets, y)[0]
+        own = self._target_scores(at_targets, y)
         log_z = log_partition(y, self.embeddings, self.output_bias())
         if self.training:
-            self._update_shares(at_targets, own.detach(), log_q_d, weights)
+            self._count_shares(at_targets, own.detach(), log_q_d, weights)
+            if not self.defer_shares:
+                self.update_shares()
         return losses(
             own,
             log_z,
@@ -190,20 +237,40 @@ class PolyLM(nn.Module):
             totals=totals,
         )
 
+    def compile_parts(self) -> None:
+        """Compile the encoders, in place; what stands between them is fused already, or small."""
+        for part in (self.c_d, self.c_p):
+            if part is not None:
+                part.compile(dynamic=False)
+
     # How much senses are used
 
     @torch.no_grad()
-    def _update_shares(self, words: Tensor, own: Tensor, log_q_d: Tensor | None, weights: Tensor) -> None:
-        """Running means of q^P and q^D with the authors' weight of 0.005 an occurrence."""
+    def _count_shares(self, words: Tensor, own: Tensor, log_q_d: Tensor | None, weights: Tensor) -> None:
+        """Add up q^P and q^D of the words' senses, and how often they occurred, until `update_shares`."""
         rows, mask = self.inventory.rows(words)
         weight = (mask * weights.unsqueeze(-1)).to(self.share_p.dtype)
-        counts = torch.zeros_like(self.share_p).index_add_(0, rows.flatten(), weight.flatten())
+        q_p = own.softmax(dim=-1) * weight
+        q_d = q_p if log_q_d is None else log_q_d.exp() * weight
+        sums = torch.stack((weight, q_p, q_d), dim=-1).flatten(0, 1).to(self.share_p.dtype)  # (n k, 3)
+        if self._share_sums is None:
+            self._share_sums = torch.zeros(len(self.share_p), 3, dtype=sums.dtype, device=sums.device)
+        self._share_sums.index_add_(0, rows.flatten(), sums)
+
+    @torch.no_grad()
+    def update_shares(self) -> None:
+        """Running means of q^P and q^D with the authors' weight of 0.005 an occurrence, of what was added up."""
+        if self._share_sums is None:
+            return
+        counts, *sums = self._share_sums.unbind(dim=1)
         keep = 0.995**counts
-        for share, log_q in ((self.share_p, own.log_softmax(dim=-1)), (self.share_d, log_q_d)):
-            if log_q is not None:
-                used = (log_q.exp() * weight).to(share.dtype)
-                sums = torch.zeros_like(share).index_add_(0, rows.flatten(), used.flatten())
-                share.copy_(torch.where(counts > 0, keep * share + (1 - keep) * sums / counts.clamp(min=1e-9), share))
+        for share, used in zip((self.share_p, self.share_d), sums, strict=True):
+            share.copy_(torch.where(counts > 0, keep * share + (1 - keep) * used / counts.clamp(min=1e-9), share))
+        self._share_sums.zero_()
+
+    def share_sums(self) -> Tensor | None:
+        """(S, 3) what waits for `update_shares`: several devices add theirs together first."""
+        return self._share_sums
 
     def shares(self) -> Tensor:
         """(S,) how often each sense is meant when its word occurs: the mean of what the two layers say."""

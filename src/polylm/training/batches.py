@@ -1,0 +1,207 @@
+"""Batches made on the device: random windows of a text that lies there whole, a fixed number of targets a window.
+
+Everything random is a function of the seed and of the number of the step alone, and is drawn for the whole batch of all
+devices, of which each takes its rows. So a run that was stopped goes on as if it had not been, and two devices see what
+one would have seen.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from polylm.corpus.shards import PreparedCorpus
+from polylm.errors import UserError
+from polylm.training.config import TrainConfig
+
+N_SPECIAL = 4  # [PAD] [UNK] [MASK] [LINE]: never put in the place of a word
+MASK, LINE = 2, 3
+_BLOCK = 8192  # ids that are held out together
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What `PolyLM.forward` takes. n targets a row; `weights` 0 where fewer are wanted."""
+
+    masked: Tensor  # (B, T)
+    words: Tensor  # (B, T)
+    targets: Tensor  # (B n,) places in B * T
+    weights: Tensor  # (B n,)
+    segments: Tensor | None  # (B, T), where lines are respected
+    totals: tuple[Tensor, Tensor]  # targets and polysemous targets of the whole step
+
+
+class Text:
+    """The ids of a corpus, on a device where they fit, else in pinned memory; some blocks are held out."""
+
+    def __init__(self, train: Tensor, held: Tensor) -> None:
+        self.train, self.held = train, held
+
+    @classmethod
+    def load(cls, corpus: PreparedCorpus, held_out: float, length: int, device: torch.device) -> "Text":
+        """Blocks are held out at even distances, so that every source is among them."""
+        ids = np.concatenate([np.asarray(shard) for shard in corpus.shards]) if corpus.shards else np.zeros(0, "<u2")
+        block = min(_BLOCK, max(length, len(ids) // 64))
+        n_blocks = len(ids) // block
+        n_held = min(max(round(n_blocks * held_out), 1), n_blocks // 2) if held_out else 0
+        held = np.zeros(len(ids), dtype=bool)
+        for number in range(n_held):
+            start = (2 * number + 1) * n_blocks // (2 * n_held) * block
+            held[start : start + block] = True
+        if (~held).sum() < length + 1:
+            raise UserError(f"{corpus.folder} has {len(ids):,} ids, too few for windows of {length}: prepare more text")
+        return cls(_placed(ids[~held], device), _placed(ids[held], device))
+
+    def windows(self, starts: Tensor, length: int, device: torch.device, *, held: bool = False) -> Tensor:
+        """(n, length) ids as int64, from where each window begins."""
+        source = self.held if held else self.train
+        places = starts.to(source.device).unsqueeze(1) + torch.arange(length, device=source.device)
+        ids = source[places]
+        return ids.to(device, non_blocking=True).to(torch.int64) & (0xFFFF if ids.dtype == torch.int16 else -1)
+
+
+def _placed(ids: np.ndarray, device: torch.device) -> Tensor:
+    """uint16 is kept as int16 of the same bits: torch can index it everywhere."""
+    tensor = torch.from_numpy(ids.view(np.int16) if ids.dtype.itemsize == 2 else ids.astype(np.int32))
+    if device.type != "cuda":
+        return tensor
+    free, _ = torch.cuda.mem_get_info(device)
+    return tensor.to(device) if tensor.nbytes < free / 2 else tensor.pin_memory()
+
+
+class Batches:
+    """The batch of each step. `rank` of `n_ranks` devices takes its share of the rows."""
+
+    def __init__(
+        self,
+        text: Text,
+        config: TrainConfig,
+        *,
+        length: int,
+        n_words: int,
+        polysemous: Tensor,
+        predicted: Tensor,
+        device: torch.device,
+        rank: int = 0,
+        n_ranks: int = 1,
+    ) -> None:
+        self.text, self.config, self.length, self.n_words = text, config, length, n_words
+        self.device, self.rank, self.n_ranks = device, rank, n_ranks
+        self.polysemous, self.predicted = polysemous.to(device), predicted.to(device)  # (V,) bool
+        self.n_rows = max(config.batch_tokens // length, 1)
+        parts = n_ranks * config.accumulate
+        if self.n_rows % parts:
+            raise UserError(
+                f"a batch of {self.n_rows} windows cannot be cut into {parts} equal parts: change batch_tokens"
+            )
+        highest = max(config.mask_rate, config.mask_rate_start or 0)
+        self.n_targets = max(round(length * highest), 1)
+        self._epoch, self._order = -1, torch.zeros(0, dtype=torch.int64)
+        self.n_windows = (len(text.train) - 1) // length  # of every epoch, whatever its offset
+        if self.n_windows < 1:
+            raise UserError("the text is shorter than one window: prepare more of it")
+
+    def set_senses(self, polysemous: Tensor) -> None:
+        """Which words have several senses now: after the split others do."""
+        self.polysemous = polysemous.to(self.device)
+
+    def generator(self, *numbers: int) -> torch.Generator:
+        """One stream for each purpose and step."""
+        seed = int(np.random.SeedSequence([self.config.seed, *numbers]).generate_state(1, np.uint64)[0] >> 1)
+        return torch.Generator(self.device).manual_seed(seed)
+
+    def starts(self, step: int) -> Tensor:
+        """Where the windows of a step begin: every epoch has another offset and another order."""
+        at, end = step * self.n_rows, (step + 1) * self.n_rows
+        parts: list[Tensor] = []
+        while at < end:
+            epoch, index = divmod(at, self.n_windows)
+            parts.append(self._order_of(epoch)[index : index + end - at])
+            at += len(parts[-1])
+        return torch.cat(parts)
+
+    def _order_of(self, epoch: int) -> Tensor:
+        if epoch != self._epoch:
+            generator = torch.Generator().manual_seed(int(self.generator(0, epoch).initial_seed()))
+            room = len(self.text.train) - self.n_windows * self.length
+            offset = int(torch.randint(room + 1, (), generator=generator))
+            order = torch.randperm(self.n_windows, generator=generator) * self.length + offset
+            self._epoch, self._order = epoch, order.to(self.device)
+        return self._order
+
+    def step(self, step: int, mask_rate: float) -> Iterator[Batch]:
+        """The parts of a step's batch, of this device: as many as gradients are accumulated over."""
+        words = self.text.windows(self.starts(step), self.length, self.device)
+        generator = self.generator(1, step)
+        places, masked, weights = self._mask(words, mask_rate, generator)
+        at = torch.gather(words, 1, places)  # (rows, n)
+        counted = weights * self.predicted[at]
+        totals = counted.sum(), (counted * self.polysemous[at]).sum()
+        segments = _segments(words) if self.config.respect_lines else None
+        n = self.n_rows // (self.n_ranks * self.config.accumulate)
+        for part in range(self.config.accumulate):
+            first = (self.rank * self.config.accumulate + part) * n
+            rows = slice(first, first + n)
+            flat = (places[rows] + torch.arange(n, device=self.device).unsqueeze(1) * self.length).flatten()
+            yield Batch(
+                masked[rows],
+                words[rows],
+                flat,
+                weights[rows].flatten(),
+                None if segments is None else segments[rows],
+                totals,
+            )
+
+    def _mask(self, words: Tensor, mask_rate: float, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+        """Places (rows, n) of targets, the text with 80 / 10 / 10 of them changed, and weights (rows, n)."""
+        n = self.n_targets
+        lots = torch.rand(words.shape, generator=generator, device=self.device)
+        lots = lots.masked_fill(~self.predicted[words], 2.0)  # line marks come last, and have no weight
+        places = lots.argsort(dim=1)[:, :n]
+        wanted = self.length * mask_rate
+        chance = torch.rand((), generator=generator, device=self.device)
+        number = torch.arange(n, device=self.device)
+        used = (number + chance < wanted).expand_as(places)  # on average `wanted` of them
+        used = used & (torch.gather(lots, 1, places) < 1.5)
+        what = torch.rand(places.shape, generator=generator, device=self.device)
+        other = torch.randint(N_SPECIAL, self.n_words, places.shape, generator=generator, device=self.device)
+        now = torch.gather(words, 1, places)
+        new = torch.where(what < 0.8, MASK, torch.where(what < 0.9, now, other))
+        masked = words.scatter(1, places, torch.where(used, new, now))
+        return places, masked, used.float()
+
+    def held_out(self, n_tokens: int) -> Iterator[Batch]:
+        """Held-out text, every seventh word or so masked, always the same."""
+        rows = min(len(self.text.held) // self.length, max(n_tokens // self.length, 1))
+        per_part = max(self.n_rows // (self.n_ranks * self.config.accumulate), 1)
+        generator = self.generator(2)
+        for first in range(0, rows, per_part):
+            starts = torch.arange(first, min(first + per_part, rows)) * self.length
+            words = self.text.windows(starts, self.length, self.device, held=True)
+            lots = torch.rand(words.shape, generator=generator, device=self.device)
+            lots = lots.masked_fill(~self.predicted[words], 2.0)
+            places = lots.argsort(dim=1)[:, : self.n_targets]
+            weights = (torch.gather(lots, 1, places) < 1.5).float()
+            masked = words.scatter(1, places, MASK)
+            flat = (places + torch.arange(len(words), device=self.device).unsqueeze(1) * self.length).flatten()
+            segments = _segments(words) if self.config.respect_lines else None
+            totals = weights.sum(), (weights * self.polysemous[torch.gather(words, 1, places)]).sum()
+            yield Batch(masked, words, flat, weights.flatten(), segments, totals)
+
+    def windows(self, n_tokens: int, purpose: int) -> Iterator[Tensor]:
+        """Random windows of training text, some at a time: for the split, and to count confusions."""
+        generator = self.generator(3, purpose)
+        rows = max(self.n_rows // (self.n_ranks * self.config.accumulate), 1)
+        for _ in range(max(n_tokens // (rows * self.length), 1)):
+            starts = torch.randint(
+                len(self.text.train) - self.length + 1, (rows,), generator=generator, device=self.device
+            )
+            yield self.text.windows(starts, self.length, self.device)
+
+
+def _segments(words: Tensor) -> Tensor:
+    """(B, T) numbers from 1: a line mark belongs to the line that it ends."""
+    ends = (words == LINE).to(torch.int64)
+    return torch.cumsum(ends, dim=1) - ends + 1

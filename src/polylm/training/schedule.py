@@ -1,0 +1,37 @@
+"""Learning rate, r, lambda_M and the masking rate as functions of the share of the run that is done."""
+
+from dataclasses import dataclass
+
+from polylm.training.config import TrainConfig
+
+
+@dataclass(frozen=True)
+class Values:
+    """What holds in one step."""
+
+    rate: float  # times the learning rates
+    r: float
+    lambda_m: float
+    mask_rate: float
+
+
+def ramp(progress: float, start: float, end: float) -> float:
+    """0 until start, 1 from end on, straight between."""
+    if progress <= start:
+        return 0.0
+    return 1.0 if progress >= end else (progress - start) / (end - start)
+
+
+def values(config: TrainConfig, progress: float) -> Values:
+    """At a share of the run, from 0 to 1. Rates rise again, briefly, after a split: there are new parameters."""
+    progress = min(max(progress, 0.0), 1.0)
+    rise = ramp(progress, 0.0, config.warmup) if config.warmup > 0 else 1.0
+    if config.start == "split" and config.warmup > 0 and progress >= config.phase_one:
+        rise = ramp(progress, config.phase_one, config.phase_one + config.warmup / 2)
+    first = config.mask_rate if config.mask_rate_start is None else config.mask_rate_start
+    return Values(
+        rate=rise * (1 - progress),
+        r=1 + (config.r_max - 1) * ramp(progress, config.r_start, config.r_end),
+        lambda_m=config.lambda_max * ramp(progress, config.lambda_start, config.lambda_end),
+        mask_rate=first + (config.mask_rate - first) * progress,
+    )

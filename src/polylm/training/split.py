@@ -1,0 +1,211 @@
+"""From one vector a word to its senses.
+
+The first phase is a plain masked language model: one vector a word, C^P alone. Then the contexts of every word that may
+have several senses are clustered, and each cluster becomes a sense:
+
+    y_i                  outputs y^P where the word was masked, some 80 of them; their mean is m
+    c_s, share_s         k-means of the deviations y_i - m
+    e_s = e_w + t c_s    t such that the best sense leads the average one by some nats at the y_i
+    b_s = b_w + log share_s - t |c_s|^2 / 2 - t c_s . m      the mixture that the clusters are
+    lambda_s = share_s
+
+so that the word's own probability hardly changes. C^D starts as the first blocks of C^P. The optimizer's moments of a
+word go to all of its senses.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from polylm.model.config import ModelConfig
+from polylm.model.inventory import SenseInventory
+from polylm.model.polylm import PolyLM
+
+_LEAST = 0.02  # a smaller cluster is begun anew
+_WORDS = 1024  # words that are clustered at once
+
+
+def phase_one_model(config: ModelConfig, inventory: SenseInventory) -> PolyLM:
+    """One vector a word, no disambiguation layer."""
+    single = SenseInventory([1] * inventory.n_words, excluded=inventory.excluded)
+    return PolyLM(replace(config, disambiguation=False), single)
+
+
+class Clusters(NamedTuple):
+    """Of P words with up to k senses."""
+
+    centres: Tensor  # (P, k, d) deviations from the mean
+    shares: Tensor  # (P, k)
+    means: Tensor  # (P, d)
+    scales: Tensor  # (P,) t
+
+
+@torch.no_grad()
+def collect(
+    model: PolyLM, texts: Iterable[Tensor], inventory: SenseInventory, n_vectors: int, mask: int, rate: float = 0.15
+) -> tuple[Tensor, Tensor]:
+    """y^P (P, n, d) at masked occurrences of each polysemous word, and how many each has.
+
+    Of every text, words that have too few yet are masked, at most as many as in training, evenly.
+    """
+    device = model.embeddings.device
+    words_of = inventory.poly_words.to(device)
+    place = torch.full((inventory.n_words,), -1, dtype=torch.int64, device=device)
+    place[words_of] = torch.arange(len(words_of), device=device)
+    found = torch.zeros(len(words_of), n_vectors, model.config.d_model, device=device)
+    counts = torch.zeros(len(words_of), dtype=torch.int64, device=device)
+    for number, words in enumerate(texts):
+        of = place[words]  # (B, T)
+        wanted = (of >= 0) & (counts[of.clamp(min=0)] < n_vectors)
+        n = max(round(words.shape[1] * rate), 1)
+        lots = _lots(words, number).masked_fill(~wanted, 2.0)
+        chosen = lots.argsort(dim=1)[:, :n]  # (B, n)
+        used = torch.gather(lots, 1, chosen) < 1.5
+        if not bool(used.any()):
+            if bool((counts >= n_vectors).all()):
+                break
+            continue
+        now = torch.gather(words, 1, chosen)
+        masked = words.scatter(1, chosen, torch.where(used, mask, now))
+        y = torch.gather(model.read(masked).y_p.float(), 1, chosen.unsqueeze(-1).expand(-1, -1, found.shape[-1]))
+        which, vectors = place[now[used]], y[used]  # (m,), (m, d)
+        order = torch.argsort(which, stable=True)
+        which, vectors = which[order], vectors[order]
+        first = torch.searchsorted(which, which)  # where each word's run begins
+        slot = counts[which] + torch.arange(len(which), device=device) - first
+        fits = slot < n_vectors
+        found[which[fits], slot[fits]] = vectors[fits]
+        counts.index_add_(0, which[fits], torch.ones_like(which[fits]))
+    return found, counts
+
+
+def _lots(words: Tensor, number: int) -> Tensor:
+    generator = torch.Generator(words.device).manual_seed(7919 + number)
+    return torch.rand(words.shape, generator=generator, device=words.device)
+
+
+@torch.no_grad()
+def cluster(
+    vectors: Tensor, counts: Tensor, n_senses: Tensor, *, lead: float, seed: int, random: bool = False
+) -> Clusters:
+    """k-means of every word; `random` takes directions by lot instead, of the same length."""
+    k = int(n_senses.max()) if len(n_senses) else 1
+    columns: Iterable[tuple[Tensor, Tensor, Tensor]] = zip(
+        *(torch.split(tensor, _WORDS) for tensor in (vectors, counts, n_senses)), strict=True
+    )
+    parts = [_cluster(*part, k=k, lead=lead, seed=seed + number, random=random) for number, part in enumerate(columns)]
+    return Clusters(*(torch.cat(tensors) for tensors in zip(*parts, strict=True)))
+
+
+def _cluster(
+    vectors: Tensor, counts: Tensor, n_senses: Tensor, *, k: int, lead: float, seed: int, random: bool, rounds: int = 12
+) -> Clusters:
+    n_words, n, d = vectors.shape
+    device = vectors.device
+    generator = torch.Generator(device).manual_seed(seed)
+    there = torch.arange(n, device=device) < counts.unsqueeze(1)  # (P, n)
+    weight = there.float()
+    total = weight.sum(dim=1).clamp(min=1)
+    means = (vectors * weight.unsqueeze(-1)).sum(dim=1) / total.unsqueeze(-1)
+    deviations = (vectors - means.unsqueeze(1)) * weight.unsqueeze(-1)  # (P, n, d)
+    living = torch.arange(k, device=device) < n_senses.to(device).unsqueeze(1)  # (P, k)
+    centres = _seeds(deviations, weight, k, generator)
+    if random:
+        length = centres.norm(dim=-1, keepdim=True)
+        lots = torch.randn(centres.shape, generator=generator, device=device)
+        centres = lots / lots.norm(dim=-1, keepdim=True) * length
+    sizes = torch.zeros(n_words, k, device=device)
+    for turn in range(1 if random else rounds):
+        distance = (centres**2).sum(dim=-1).unsqueeze(1) - 2 * deviations @ centres.mT  # (P, n, k), but for |y|^2
+        nearest = distance.masked_fill(~living.unsqueeze(1), torch.inf).argmin(dim=-1)  # (P, n)
+        member = torch.nn.functional.one_hot(nearest, k).float() * weight.unsqueeze(-1)  # (P, n, k)
+        sizes = member.sum(dim=1)
+        if random:
+            break
+        new = member.mT @ deviations / sizes.clamp(min=1).unsqueeze(-1)
+        centres = torch.where((sizes > 0).unsqueeze(-1), new, centres)
+        small = living & (sizes < _LEAST * total.unsqueeze(1)) & (total >= 2 * k).unsqueeze(1)
+        if turn < rounds - 2 and bool(small.any()):  # a tiny cluster begins anew at some occurrence
+            pick = torch.randint(n, (n_words, k), generator=generator, device=device) % counts.clamp(min=1).unsqueeze(1)
+            fresh = torch.gather(deviations, 1, pick.unsqueeze(-1).expand(-1, -1, d))
+            centres = torch.where(small.unsqueeze(-1), fresh, centres)
+    shares = (sizes + 0.5) * living
+    shares = shares / shares.sum(dim=1, keepdim=True)
+    centres = centres * living.unsqueeze(-1)
+    return Clusters(centres, shares, means, _scales(deviations, weight, centres, living, lead))
+
+
+def _seeds(deviations: Tensor, weight: Tensor, k: int, generator: torch.Generator) -> Tensor:
+    """k-means++: occurrences that are far from those taken before."""
+    n_words, n, _ = deviations.shape
+    word = torch.arange(n_words, device=deviations.device)
+    nearest = torch.full((n_words, n), torch.inf, device=deviations.device)
+    chance = weight + 1e-12
+    centres = []
+    for _ in range(k):
+        pick = torch.multinomial(chance, 1, generator=generator).squeeze(1)  # (P,)
+        centre = deviations[word, pick]
+        centres.append(centre)
+        nearest = torch.minimum(nearest, ((deviations - centre.unsqueeze(1)) ** 2).sum(dim=-1))
+        chance = nearest * weight + 1e-12
+    return torch.stack(centres, dim=1)
+
+
+def _scales(deviations: Tensor, weight: Tensor, centres: Tensor, living: Tensor, lead: float) -> Tensor:
+    """t (P,): t times the mean over occurrences of (best - average) is the lead."""
+    scores = deviations @ centres.mT - (centres**2).sum(dim=-1).unsqueeze(1) / 2  # (P, n, k)
+    best = scores.masked_fill(~living.unsqueeze(1), -torch.inf).amax(dim=-1)
+    average = (scores * living.unsqueeze(1)).sum(dim=-1) / living.sum(dim=1).unsqueeze(1)
+    mean_lead = ((best - average) * weight).sum(dim=1) / weight.sum(dim=1).clamp(min=1)
+    return torch.where(mean_lead > 1e-6, lead / mean_lead.clamp(min=1e-6), 0.0)
+
+
+@torch.no_grad()
+def split(single: PolyLM, config: ModelConfig, inventory: SenseInventory, clusters: Clusters) -> PolyLM:
+    """The full model. C^P is the single model's; C^D the first blocks of it, where it has such."""
+    device = single.embeddings.device
+    inventory = SenseInventory(inventory.n_senses.cpu(), excluded=inventory.excluded)
+    model = PolyLM(config, inventory).to(device)
+    word = model.inventory.word_of_sense
+    model.embeddings.copy_(single.embeddings[word])
+    model.bias.copy_(single.bias[word])
+    model.lambda_logits.zero_()
+    if len(model.inventory.poly_words):
+        rows, living = model.inventory.poly_rows, model.inventory.poly_mask
+        centres, shares, means, scales = clusters
+        # Where contexts hardly differ yet, t would be huge: no sense goes further from its word than words are long.
+        reach = single.embeddings.norm(dim=1).mean() / centres.norm(dim=-1).amax(dim=1).clamp(min=1e-6)
+        t = torch.minimum(scales, reach).unsqueeze(1)
+        log_shares = shares.clamp(min=1e-6).log()
+        dots = torch.einsum("pkd,pd->pk", centres, means)
+        shift = log_shares - t * (centres**2).sum(dim=-1) / 2 - t * dots
+        # A sense that was never seen stays within reach, or it would never be tried.
+        flat = rows[living]
+        model.embeddings[flat] += (t.unsqueeze(-1) * centres)[living]
+        model.bias[flat] += shift[living]
+        model.lambda_logits[flat] = log_shares[living]
+        model.share_p[flat] = model.share_d[flat] = shares[living]
+    model.c_p.load_state_dict(single.c_p.state_dict())
+    if model.c_d is not None:
+        mine, theirs = model.c_d.state_dict(), single.c_p.state_dict()
+        same = {name: theirs[name] for name in mine if name in theirs and theirs[name].shape == mine[name].shape}
+        model.c_d.load_state_dict({**mine, **same})
+    return model
+
+
+def split_state(state: Mapping[str, Tensor], model: PolyLM) -> dict[str, Tensor]:
+    """The optimizer's state for the full model: rows of a word for each of its senses, blocks of C^P for C^D."""
+    word = model.inventory.word_of_sense
+    by_word = {f"adam.{key}.{name}" for key in ("exp_avg", "exp_avg_sq") for name in ("embeddings", "bias")}
+    new = {name: tensor[word.to(tensor.device)] if name in by_word else tensor for name, tensor in state.items()}
+    shapes = {name: tensor.shape for name, tensor in model.named_parameters()}
+    for name, tensor in state.items():
+        head, found, rest = name.partition("c_p.")
+        mine = f"c_d.{rest}"
+        fits = mine in shapes and (tensor.shape == shapes[mine] or head.endswith("step."))
+        if found and fits:
+            new[f"{head}{mine}"] = tensor.clone()
+    return new

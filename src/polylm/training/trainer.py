@@ -1,0 +1,560 @@
+"""The loop: a budget, two phases with a split between them, checkpoints, resuming, several processes.
+
+What a step does depends on the seed, the number of the step and the state alone. So a run that is killed and taken up
+again has, on the CPU, the very weights of one that was not.
+"""
+
+import json
+import math
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from polylm.atomic import write_bytes
+from polylm.corpus.shards import PreparedCorpus
+from polylm.errors import UserError
+from polylm.model.checkpoint import save_pretrained
+from polylm.model.config import ModelConfig
+from polylm.model.granularity import Granularity, count_confusion
+from polylm.model.inventory import SenseInventory
+from polylm.model.polylm import PolyLM
+from polylm.training import distributed, state
+from polylm.training.batches import LINE, MASK, Batches, Text
+from polylm.training.config import TrainConfig
+from polylm.training.distributed import Ranks
+from polylm.training.monitor import (
+    Monitor,
+    flops_per_token,
+    measured_peak,
+    neighbours,
+    sense_counts,
+    synchronize,
+)
+from polylm.training.optimizer import Optimizer
+from polylm.training.schedule import Values, values
+from polylm.training.split import cluster, collect, phase_one_model, split, split_state
+
+RUN, FINISHED = "run.json", "training.json"
+HELD_OUT_TOKENS = 1 << 18  # at most, and no more than eight batches
+SPIKE = 1.5  # nats above the best mean so far
+# What may be changed when a run is taken up again.
+CHANGEABLE = {"checkpoint_every", "checkpoint_steps", "keep", "log_every", "learning_rate", "muon_rate", "clip"}
+
+
+@dataclass(frozen=True)
+class Callbacks:
+    """What the command line hands in: scores of a model at intervals, and words whose neighbours are shown."""
+
+    evaluate: Callable[[PolyLM], dict[str, float]] | None = None
+    watch: tuple[str, ...] = ()
+
+
+@dataclass
+class Clock:
+    """How far a run is. With time as budget, the share is measured now and then and extrapolated in between."""
+
+    config: TrainConfig
+    elapsed: float = 0.0  # seconds of earlier processes, and of this one up to the last reading
+    base_step: int = 0
+    base_share: float = 0.0
+    share_per_step: float = 0.0
+    started: float | None = None
+    _read_at: float = field(default=0.0, repr=False)
+
+    def share(self, step: int) -> float:
+        if self.config.steps is not None:
+            return step / self.config.steps
+        return self.base_share + (step - self.base_step) * self.share_per_step
+
+    def read(self, step: int, ranks: Ranks) -> None:
+        """Look at the clock; every process goes by the first one's."""
+        now = time.monotonic()
+        if self.started is None:
+            self.started = self._read_at = now
+        self.elapsed += now - self._read_at
+        self._read_at = now
+        if self.config.seconds is None:
+            return
+        share = self.elapsed / self.config.seconds
+        if step > self.base_step:
+            self.share_per_step = max(share - self.base_share, 0.0) / (step - self.base_step)
+        self.base_share, self.share_per_step = ranks.from_first([share, self.share_per_step])
+        self.base_step = step
+
+
+class Stopped(Exception):  # noqa: N818
+    """A signal asked for an end; the state is saved."""
+
+    def __init__(self, number: int, folder: Path) -> None:
+        super().__init__(f"stopped; {folder} holds the state: go on with --resume")
+        self.number = number
+
+
+class Trainer:
+    """One run into one folder. `run` trains to the end of the budget and writes the model."""
+
+    def __init__(
+        self,
+        data: str | Path,
+        out: str | Path,
+        model_config: ModelConfig,
+        config: TrainConfig,
+        *,
+        device: str = "auto",
+        resume: bool = False,
+        init: PolyLM | None = None,
+        callbacks: Callbacks | None = None,
+        quiet: bool = False,
+    ) -> None:
+        kind = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+        self.ranks = distributed.start(kind)
+        self.device = torch.device(kind, self.ranks.local_rank) if kind == "cuda" else torch.device(kind)
+        self.out, self.model_config, self.config = Path(out), model_config, config
+        self.callbacks = callbacks or Callbacks()
+        self.corpus = PreparedCorpus(data, verify=False)
+        self.words, _, n_senses = self.corpus.vocabulary()
+        self.inventory = SenseInventory(n_senses, excluded=[0, MASK, LINE])
+        self._open_folder(resume, init)
+        self.monitor = Monitor(self.out, quiet=quiet or not self.ranks.is_first)
+        self.clock = Clock(config)
+        self.step, self.phase = 0, 1 if config.start == "split" and init is None else 2
+        self.best_loss = math.inf
+        self._signal: int | None = None
+        self._new_model(init)
+        found = state.latest(self.out) if resume else None
+        if found is not None:
+            self._restore(found)
+        self._load_text()
+
+    # Setting up
+
+    @property
+    def finished(self) -> bool:
+        """Whether the folder holds the finished model of this run."""
+        return (self.out / FINISHED).is_file()
+
+    def _open_folder(self, resume: bool, init: PolyLM | None) -> None:
+        path = self.out / RUN
+        settings = {"train": self.config.to_dict(), "model": self.model_config.to_dict(), "init": init is not None}
+        settings["vocabulary"] = len(self.words)
+        if self.out.exists() and not self.out.is_dir():
+            raise UserError(f"{self.out} is a file: name a folder")
+        if path.exists():
+            if not resume:
+                raise UserError(f"{self.out} holds a run already: go on with --resume, or name another folder")
+            self._check_settings(json.loads(path.read_text(encoding="utf-8")), settings)
+        elif self.out.exists() and any(self.out.iterdir()) and not resume:
+            raise UserError(f"{self.out} is not empty: name a new folder")
+        if self.ranks.is_first:
+            self.out.mkdir(parents=True, exist_ok=True)
+            write_bytes(path, (json.dumps(settings, indent=2) + "\n").encode())
+            state.clean(self.out)
+        self.ranks.barrier()
+
+    def _check_settings(self, before: dict[str, Any], now: dict[str, Any]) -> None:
+        for part in ("train", "model"):
+            for name, value in now[part].items():
+                if name not in CHANGEABLE and before[part].get(name) != value:
+                    raise UserError(
+                        f"{self.out} was begun with {name} = {before[part].get(name)!r}, not {value!r}: "
+                        "give the same settings, or another folder"
+                    )
+        if before["vocabulary"] != now["vocabulary"]:
+            raise UserError(f"{self.out} was begun with another vocabulary: give the same data, or another folder")
+
+    def _new_model(self, init: PolyLM | None) -> None:
+        torch.manual_seed(self.config.seed)
+        if init is not None:
+            if init.inventory.n_words != self.inventory.n_words:
+                raise UserError("the model to go on from has another vocabulary than the data")
+            model = init
+        elif self.phase == 1:
+            model = phase_one_model(self.model_config, self.inventory)
+        else:
+            model = PolyLM(self.model_config, self.inventory)
+        self._use(model.to(self.device))
+
+    def _use(self, model: PolyLM) -> None:
+        """Train this model from now on: precision, compilation, optimizer, processes."""
+        self.model = model.train()
+        model.defer_shares = True
+        model.lambda_logits.requires_grad_(len(model.inventory.poly_words) > 0)
+        half = self.config.precision == "bfloat16" or (self.config.precision == "auto" and self.device.type == "cuda")
+        follows = getattr(model.c_p, "follows_dtype", False)
+        model.compute_dtype = torch.bfloat16 if half and follows else None
+        self._autocast = half and not follows
+        wanted = self.config.compile if self.config.compile is not None else self.device.type == "cuda"
+        if wanted:
+            model.compile_parts()
+        self.optimizer = Optimizer(model, self.config)
+        self.ema = {name: p.detach().clone() for name, p in model.named_parameters()} if self.config.ema > 0 else {}
+        self._wrapped: nn.Module = model
+        if self.ranks.n_ranks > 1:
+            devices = [self.device.index] if self.device.type == "cuda" else None
+            self._wrapped = DistributedDataParallel(
+                model, device_ids=devices, broadcast_buffers=False, gradient_as_bucket_view=True
+            )
+
+    def _load_text(self) -> None:
+        length = self.model_config.max_length
+        text = Text.load(self.corpus, self.config.held_out, length, self.device)
+        inventory = self.model.inventory
+        self.batches = Batches(
+            text,
+            self.config,
+            length=length,
+            n_words=inventory.n_words,
+            polysemous=inventory.n_senses > 1,
+            predicted=inventory.predicted[inventory.first],
+            device=self.device,
+            rank=self.ranks.rank,
+            n_ranks=self.ranks.n_ranks,
+        )
+
+    # The loop
+
+    def run(self) -> dict[str, Any]:
+        """Train until the budget is spent; the summary of the run. A finished run is left as it is."""
+        if self.finished:
+            summary: dict[str, Any] = json.loads((self.out / FINISHED).read_text(encoding="utf-8"))
+            return summary
+        try:
+            with self._signals():
+                return self._run()
+        finally:
+            self.monitor.close()
+
+    def _run(self) -> dict[str, Any]:
+        if self.step:
+            self.monitor.go_on_from(self.step)
+            self.monitor.show(f"going on from step {self.step}", always=True)
+        self._peak = measured_peak(self.device) if self.ranks.is_first else 1.0
+        self._last_checkpoint, self._next_evaluation = time.monotonic(), 0.0
+        window: list[Tensor] = []
+        self._window_started, self._window_step = time.monotonic(), self.step
+        if self.step:
+            self.clock.read(self.step, self.ranks)
+        share = self.clock.share(self.step)
+        while share < 1:
+            if self.phase == 1 and share >= self.config.phase_one:
+                self._split()
+            now = values(self.config, share)
+            window.append(self._train_step(now))
+            self.step += 1
+            first = self.clock.started is None
+            if first or self.step % self.config.log_every == 0:
+                synchronize(self.device)
+                self.clock.read(self.step, self.ranks)
+                if not first or self.config.steps == 1:
+                    self._log(torch.stack(window).mean(dim=0), now)
+                window = []
+                if first:
+                    self._window_started, self._window_step = time.monotonic(), self.step
+            share = self.clock.share(self.step)
+            self._look_around(share)
+        return self._finish()
+
+    def _train_step(self, now: Values) -> Tensor:
+        """One step; (lm, distinctness, match, gradient norm) stay on the device until they are logged."""
+        config, model = self.config, self.model
+        if self.model_config.dropout:
+            torch.manual_seed(config.seed * 1_000_003 + self.step * 1009 + self.ranks.rank)
+        device = self.device
+        r = torch.full((), now.r, device=device)
+        lambda_m = torch.full((), now.lambda_m, device=device)
+        sums = torch.zeros(3, device=device)
+        for part, batch in enumerate(self.batches.step(self.step, now.mask_rate)):
+            last = part == config.accumulate - 1
+            wait = nullcontext() if last or self.ranks.n_ranks == 1 else self._wrapped.no_sync()  # type: ignore[operator]
+            with wait:
+                with torch.autocast(device.type, torch.bfloat16, enabled=self._autocast):
+                    losses = self._wrapped(
+                        batch.masked,
+                        batch.words,
+                        batch.targets,
+                        r=r,
+                        lambda_m=lambda_m,
+                        weights=batch.weights,
+                        segments=batch.segments,
+                        totals=batch.totals,
+                    )
+                # Processes average their gradients; each has its share of one sum.
+                (losses.total * self.ranks.n_ranks).backward()
+            sums += torch.stack((losses.lm, losses.distinctness, losses.match)).detach()
+        norm = self.optimizer.step(now.rate)
+        self.optimizer.zero_grad()
+        waiting = model.share_sums()
+        if waiting is not None:
+            self.ranks.sum_(waiting)
+            model.update_shares()
+        if self.ema:
+            self._update_ema()
+        return torch.cat((sums, norm.detach().reshape(1)))
+
+    @torch.no_grad()
+    def _update_ema(self) -> None:
+        step_share = self.clock.share_per_step if self.config.steps is None else 1 / self.config.steps
+        weight = min(step_share / self.config.ema, 1.0) if step_share else 1.0
+        named = dict(self.model.named_parameters())
+        torch._foreach_lerp_(list(self.ema.values()), [named[name].detach() for name in self.ema], weight)
+
+    def _log(self, means: Tensor, now: Values) -> None:
+        lm, distinctness, match, norm = means.tolist()
+        if self.ranks.n_ranks > 1:
+            total = self.ranks.sum_(torch.tensor([lm, distinctness, match], device=self.device))
+            lm, distinctness, match = total.tolist()
+        seconds = time.monotonic() - self._window_started
+        steps = self.step - self._window_step
+        self._window_started, self._window_step = time.monotonic(), self.step
+        tokens = steps * self.batches.n_rows * self.batches.length / max(seconds, 1e-9)
+        needed = flops_per_token(
+            self.model_config, self.model.inventory.n_rows, now.mask_rate, phase_one=self.phase == 1
+        )
+        bound = tokens * needed / self._peak / self.ranks.n_ranks
+        share = self.clock.share(self.step)
+        self._check_loss(lm)
+        if not self.ranks.is_first:
+            return
+        record = {
+            "step": self.step,
+            "share": round(share, 6),
+            "phase": self.phase,
+            "seconds": round(self.clock.elapsed, 3),
+            "lm": lm,
+            "distinctness": distinctness,
+            "match": match,
+            "gradient": norm,
+            "rate": now.rate,
+            "r": now.r,
+            "lambda_m": now.lambda_m,
+            "mask_rate": now.mask_rate,
+            "tokens_per_s": round(tokens),
+            "of_bound": round(bound, 4),
+        }
+        self.monitor.log(record)
+        left = _duration(self.clock.elapsed * (1 - share) / max(share, 1e-9))
+        self.monitor.show(
+            f"{share:6.1%}  step {self.step}  {tokens:,.0f} tokens/s ({bound:.0%} of the bound)  loss {lm:.3f}  "
+            f"J_D {distinctness:.3f}  J_M {match:.3f}  r {now.r:.2f}  lambda {now.lambda_m:.3f}  {left} left"
+        )
+
+    def _check_loss(self, lm: float) -> None:
+        spike = lm > self.best_loss + SPIKE and self.clock.share(self.step) > 0.02
+        if math.isfinite(lm) and not spike:
+            self.best_loss = min(self.best_loss, lm)
+            return
+        last = state.latest(self.out)
+        kept = f"the last good state is {last}" if last else "there is no earlier state"
+        what = f"rose to {lm:.2f}, from {self.best_loss:.2f} at best" if math.isfinite(lm) else f"is {lm}"
+        raise UserError(
+            f"the loss {what} at step {self.step}: the run was stopped, {kept}. "
+            "Go on from it with --resume and a lower --learning-rate"
+        )
+
+    def _look_around(self, share: float) -> None:
+        """Between steps: signals, evaluations, checkpoints."""
+        config = self.config
+        if self.ranks.n_ranks > 1 and self.step % config.log_every == 0:
+            stop = self.ranks.sum_(torch.tensor([float(self._signal or 0)], device=self.device))
+            self._signal = int(stop.item()) or self._signal
+        if self._signal is not None and (self.ranks.n_ranks == 1 or self.step % config.log_every == 0):
+            folder = self._checkpoint()
+            raise Stopped(self._signal, folder)
+        if share >= self._next_evaluation and self.step % config.log_every == 0:
+            self._evaluate(share)
+            self._next_evaluation = (math.floor(share / config.evaluate_every) + 1) * config.evaluate_every
+        due = time.monotonic() - self._last_checkpoint >= config.checkpoint_every
+        if config.checkpoint_steps is not None:
+            due = self.step % config.checkpoint_steps == 0
+        elif self.ranks.n_ranks > 1:
+            due = self.step % config.log_every == 0 and bool(self.ranks.from_first([float(due)])[0])
+        if due and share < 1:
+            self._checkpoint()
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """SIGTERM and Ctrl-C: note it, finish the step, save."""
+
+        def note(number: int, _: FrameType | None) -> None:
+            if self._signal is not None:
+                raise KeyboardInterrupt  # asked twice
+            self._signal = number
+
+        try:
+            before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+        except ValueError:  # not the main thread
+            yield
+            return
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    # The split
+
+    def _split(self) -> None:
+        """From one vector a word to its senses; a checkpoint before and after, since it takes a while."""
+        started = time.monotonic()
+        before = self.held_out_nll()
+        with self._reading():
+            # Some words are rare; but reading for the split should take no more than a few parts in a hundred.
+            planned = self.config.steps or round(1 / max(self.clock.share_per_step, 1e-6))
+            tokens = min(self.config.split_vectors << 18, planned * self.config.batch_tokens // 8)
+            vectors, counts = collect(
+                self.model, self.batches.windows(tokens, 1), self.inventory, self.config.split_vectors, MASK
+            )
+            clusters = cluster(
+                vectors,
+                counts,
+                self.inventory.n_senses[self.inventory.poly_words].to(self.device),
+                lead=self.config.split_lead,
+                seed=self.config.seed,
+                random=self.config.split == "random",
+            )
+        moments = self.optimizer.state()
+        torch.manual_seed(self.config.seed + 1)
+        model = split(self.model, self.model_config, self.inventory, clusters)
+        self.phase = 2
+        self._use(model)
+        self.optimizer.load(split_state(moments, model))
+        self.batches.set_senses(model.inventory.n_senses > 1)
+        after = self.held_out_nll()
+        if self.ranks.is_first:
+            seconds = time.monotonic() - started
+            self.monitor.log({"step": self.step, "split": True, "before": before, "after": after, "seconds": seconds})
+            self.monitor.show(f"split: held-out NLL {before:.3f} before, {after:.3f} after", always=True)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """The model as it reads text: no dropout, no gradient, no compilation for other shapes."""
+        self.model.eval()
+        stance = torch.compiler.set_stance("force_eager") if hasattr(torch.compiler, "set_stance") else nullcontext()
+        with torch.no_grad(), stance, torch.autocast(self.device.type, torch.bfloat16, enabled=self._autocast):
+            yield
+        self.model.train()
+
+    # Looking at the model
+
+    def held_out_nll(self) -> float:
+        """The mean negative log likelihood of masked words of the held-out text."""
+        total, n = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
+        with self._reading():
+            for batch in self.batches.held_out(min(HELD_OUT_TOKENS, 8 * self.config.batch_tokens)):
+                losses = self.model(
+                    batch.masked,
+                    batch.words,
+                    batch.targets,
+                    weights=batch.weights,
+                    segments=batch.segments,
+                )
+                total += losses.lm * losses.n_targets
+                n += losses.n_targets
+        return float(total / n.clamp(min=1))
+
+    def _evaluate(self, share: float) -> None:
+        if not self.ranks.is_first:
+            return
+        record: dict[str, Any] = {"step": self.step, "share": round(share, 6), "held_out": self.held_out_nll()}
+        record |= sense_counts(self.model)
+        if self.phase == 2:
+            number_of = {word: number for number, word in enumerate(self.words)}
+            for word in self.callbacks.watch:
+                if word in number_of:
+                    record[f"watch {word}"] = neighbours(self.model, number_of[word], self.words)
+            if self.callbacks.evaluate is not None:
+                with self._reading():
+                    record |= self.callbacks.evaluate(self.model)
+        self.monitor.log(record)
+        self.monitor.show(
+            f"{share:6.1%}  held-out NLL {record['held_out']:.3f}, {record['effective_senses']:.2f} effective senses, "
+            f"{record['dead_senses']:.0%} dead",
+            always=True,
+        )
+        for key, lines in record.items():
+            if key.startswith("watch "):
+                for line in lines:
+                    self.monitor.show(f"        {line}", always=True)
+
+    # State
+
+    def _checkpoint(self) -> Path:
+        """Everything, by the first process; the others wait."""
+        folder = self.out / state.CHECKPOINTS / f"step-{self.step}"
+        if self.ranks.is_first:
+            tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
+            tensors |= {f"optimizer.{name}": tensor for name, tensor in self.optimizer.state().items()}
+            tensors |= {f"ema.{name}": tensor for name, tensor in self.ema.items()}
+            meta = {
+                "step": self.step,
+                "phase": self.phase,
+                "elapsed": self.clock.elapsed,
+                "share": self.clock.share(self.step),
+                "share_per_step": self.clock.share_per_step,
+                "best_loss": self.best_loss if math.isfinite(self.best_loss) else None,
+            }
+            state.save(self.out, self.step, tensors, meta, self.config.keep)
+        self.ranks.barrier()
+        self._last_checkpoint = time.monotonic()
+        return folder
+
+    def _restore(self, folder: Path) -> None:
+        tensors, meta = state.load(folder)
+        self.step, self.phase = meta["step"], meta["phase"]
+        if self.phase == 2 and self.config.start == "split" and self.model.inventory != self.inventory:
+            self._use(PolyLM(self.model_config, self.inventory).to(self.device))
+        self.model.load_state_dict(
+            {name.removeprefix("model."): tensor for name, tensor in tensors.items() if name.startswith("model.")}
+        )
+        self.optimizer.load(
+            {name.removeprefix("optimizer."): t for name, t in tensors.items() if name.startswith("optimizer.")}
+        )
+        for name, mean in self.ema.items():
+            mean.copy_(tensors[f"ema.{name}"])
+        self.best_loss = math.inf if meta["best_loss"] is None else meta["best_loss"]
+        self.clock.elapsed = meta["elapsed"]
+        self.clock.base_step, self.clock.base_share = self.step, meta["share"]
+        self.clock.share_per_step = meta["share_per_step"]
+
+    def _finish(self) -> dict[str, Any]:
+        """The finished model in the folder itself: senses in order, confusions counted."""
+        if self.phase == 1:  # a run so short that the split was not reached
+            self._split()
+        if self.ema:
+            for name, parameter in self.model.named_parameters():
+                parameter.data.copy_(self.ema[name])
+        summary: dict[str, Any] = {"steps": self.step, "seconds": round(self.clock.elapsed, 1)}
+        summary["tokens"] = self.step * self.batches.n_rows * self.batches.length
+        summary["held_out"] = self.held_out_nll()
+        summary |= sense_counts(self.model)
+        if self.ranks.is_first:
+            self.monitor.show("counting confusions", always=True)
+            self.model.order_senses()
+            merging = self._count_confusion()
+            files = {name: (self.corpus.folder / name).read_bytes() for name in ("vocabulary.tsv", "text.json")}
+            save_pretrained(self.model, self.out, granularity=merging, files=files)
+            write_bytes(self.out / FINISHED, (json.dumps(summary, indent=2) + "\n").encode())
+            self.monitor.log({"step": self.step, "finished": True, **summary})
+        self.ranks.barrier()
+        return summary
+
+    def _count_confusion(self) -> Granularity | None:
+        if not len(self.model.inventory.poly_words):
+            return None
+        with self._reading():
+            return count_confusion(self.model, self.batches.windows(self.config.confusion_tokens, 2), MASK)
+
+
+def _duration(seconds: float) -> str:
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02d}m" if hours else f"{minutes}m{seconds:02d}s" if minutes else f"{seconds}s"
