@@ -11,6 +11,7 @@ A contextualizer is a module made by `factory(config, n_layers)` and called as `
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Protocol
 
 import torch
@@ -19,6 +20,7 @@ from torch import Tensor, nn
 
 from polylm.errors import UserError
 from polylm.model.config import ModelConfig
+from polylm.model.head import triton_works
 
 
 class Contextualizer(Protocol):
@@ -55,6 +57,12 @@ class Transformer(nn.Module):
     """Pre-norm encoder with rotary positions and normalised queries and keys; layer norm on the way in and out."""
 
     follows_dtype = True  # computes in the precision of its input
+
+    def compile_layers(self) -> None:
+        """From now on run compiled; one compilation for all layers."""
+        for layer in self.layers:
+            layer.compiled = True  # type: ignore[assignment]
+
     cos: Tensor
     sin: Tensor
 
@@ -71,11 +79,11 @@ class Transformer(nn.Module):
     def forward(self, x: Tensor, segments: Tensor | None = None) -> Tensor:
         mask = _attention_mask(segments)
         length = x.shape[1]
-        rotation = (self.cos[:length].to(x.dtype), self.sin[:length].to(x.dtype))
-        x = _norm(self.norm_in, x)
+        rotation = (self.cos[:length], self.sin[:length])
+        x = _norm(x, self.norm_in.weight, self.norm_in.bias)
         for layer in self.layers:
             x = layer(x, rotation, mask)
-        return _norm(self.norm_out, x)
+        return _norm(x, self.norm_out.weight, self.norm_out.bias)
 
 
 class _TransformerLayer(nn.Module):
@@ -84,6 +92,7 @@ class _TransformerLayer(nn.Module):
         d = config.d_model
         self.n_heads = config.n_heads
         self.dropout = config.dropout or 0.0
+        self.compiled = False
         self.norm_attention, self.norm_filter = nn.LayerNorm(d), nn.LayerNorm(d)
         self.qkv = nn.Linear(d, 3 * d, bias=False)
         self.out = nn.Linear(d, d, bias=False)
@@ -93,24 +102,54 @@ class _TransformerLayer(nn.Module):
             nn.init.normal_(linear.weight, std=0.02)
 
     def forward(self, x: Tensor, rotation: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
-        dropout = self.dropout if self.training else 0.0
-        n, length, d = x.shape
-        qkv = _linear(self.qkv, _norm(self.norm_attention, x)).view(n, length, 3, self.n_heads, d // self.n_heads)
-        q, k, v = qkv.unbind(2)  # (B, T, heads, d_head)
-        q, k = (_rotate(_rms_norm(h), *rotation) for h in (q, k))
+        before, after = _compiled() if self.compiled else (_before, _after)
+        norm, dropout = self.norm_attention, self.dropout if self.training else 0.0
+        qkv = before(x, norm.weight, norm.bias, self.qkv.weight)
+        y = self.attend(qkv, rotation, mask, dropout)
+        norm = self.norm_filter
+        return after(x, y, self.out.weight, norm.weight, norm.bias, self.up.weight, self.down.weight, dropout)
+
+    def attend(self, qkv: Tensor, rotation: tuple[Tensor, Tensor], mask: Tensor | None, dropout: float = 0.0) -> Tensor:
+        """(B, T, d) of queries, keys and values (B, T, 3 d)."""
+        if mask is None and not dropout and qkv.is_cuda and triton_works():
+            from polylm.model import attention_triton
+
+            if attention_triton.usable(qkv, self.n_heads):
+                return attention_triton.attention(qkv, *rotation, self.n_heads)
+        n, length, width = qkv.shape
+        heads = qkv.view(n, length, 3, self.n_heads, width // 3 // self.n_heads)
+        q, k, v = heads.unbind(2)  # (B, T, heads, d_head)
+        cos, sin = (table.to(qkv.dtype) for table in rotation)
+        q, k = (_rotate(_rms_norm(h), cos, sin) for h in (q, k))
         q, k, v = (h.transpose(1, 2) for h in (q, k, v))
         y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
-        x = x + F.dropout(_linear(self.out, y.transpose(1, 2).reshape(n, length, d)), dropout)
-        return x + F.dropout(_linear(self.down, F.gelu(_linear(self.up, _norm(self.norm_filter, x)))), dropout)
+        return y.transpose(1, 2).reshape(n, length, width // 3)
 
 
-def _linear(linear: nn.Linear, x: Tensor) -> Tensor:
-    """In the precision of x, whatever that of the weights; so without autocast the residual stream is in it too."""
-    return F.linear(x, linear.weight.to(x.dtype))
+# What stands on either side of attention, as functions of tensors alone: compiled once for all layers of a shape.
+# Everything is in the precision of x, whatever that of the weights.
 
 
-def _norm(norm: nn.LayerNorm, x: Tensor) -> Tensor:
-    return F.layer_norm(x, norm.normalized_shape, norm.weight.to(x.dtype), norm.bias.to(x.dtype), norm.eps)
+def _before(x: Tensor, norm: Tensor, norm_bias: Tensor, qkv: Tensor) -> Tensor:
+    return F.linear(_norm(x, norm, norm_bias), qkv.to(x.dtype))
+
+
+def _after(
+    x: Tensor, y: Tensor, out: Tensor, norm: Tensor, norm_bias: Tensor, up: Tensor, down: Tensor, dropout: float
+) -> Tensor:
+    kind = x.dtype
+    x = x + F.dropout(F.linear(y.to(kind), out.to(kind)), dropout)
+    h = F.gelu(F.linear(_norm(x, norm, norm_bias), up.to(kind)), approximate="tanh")
+    return x + F.dropout(F.linear(h, down.to(kind)), dropout)
+
+
+@cache
+def _compiled() -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
+    return torch.compile(_before, dynamic=False), torch.compile(_after, dynamic=False)
+
+
+def _norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    return F.layer_norm(x, (x.shape[-1],), weight.to(x.dtype), bias.to(x.dtype))
 
 
 def _rms_norm(x: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from polylm.model.config import ModelConfig
-from polylm.model.contextualizer import make_contextualizer
+from polylm.model.contextualizer import Transformer, make_contextualizer
 from polylm.model.head import log_partition, triton_works
 from polylm.model.inventory import SenseInventory
 from polylm.model.loss import Losses, losses
@@ -240,7 +240,9 @@ class PolyLM(nn.Module):
     def compile_parts(self) -> None:
         """Compile the encoders, in place; what stands between them is fused already, or small."""
         for part in (self.c_d, self.c_p):
-            if part is not None:
+            if isinstance(part, Transformer):
+                part.compile_layers()
+            elif part is not None:
                 part.compile(dynamic=False)
 
     # How much senses are used

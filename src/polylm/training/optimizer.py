@@ -44,7 +44,8 @@ class Muon:
         return tensor.T if transposed else tensor
 
     @torch.no_grad()
-    def step(self, rate: float) -> None:
+    def step(self, rate: Tensor) -> None:
+        """`rate` is a tensor, so that a recorded step can be replayed with another."""
         for shape, places in self._places.items():
             gradients = torch.stack(
                 [self._block(_gradient(self.parameters[name]), name, third, flip) for name, third, flip in places]
@@ -52,10 +53,10 @@ class Muon:
             buffer = self.buffers[shape]
             buffer.lerp_(gradients, 1 - self.momentum)
             updates = orthogonalized(gradients.lerp_(buffer, self.momentum))  # Nesterov
-            scale = -rate * 0.2 * max(shape) ** 0.5
+            updates = updates.to(gradients.dtype) * (rate * (-0.2 * max(shape) ** 0.5))
             blocks = [self._block(self.parameters[name], name, third, flip) for name, third, flip in places]
             torch._foreach_mul_(blocks, 1 - rate * self.decay)
-            torch._foreach_add_(blocks, list(updates.to(blocks[0].dtype).unbind()), alpha=scale)
+            torch._foreach_add_(blocks, list(updates.unbind()))
 
     def state(self) -> dict[str, Tensor]:
         """Momentum by parameter, in the parameter's shape."""
@@ -95,11 +96,22 @@ class Adam:
         others = [p for name, p in self.parameters.items() if not _decays(name, p)]
         groups = [{"params": decayed, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
         betas = (config.beta1, config.beta2)
-        self.adam = torch.optim.AdamW([g for g in groups if g["params"]], lr=0.0, betas=betas, eps=1e-8, fused=True)
+        on_cuda = next(iter(self.parameters.values())).is_cuda
+        self.adam = torch.optim.AdamW(
+            [group for group in groups if group["params"]],
+            lr=torch.zeros((), device=next(iter(self.parameters.values())).device),
+            betas=betas,
+            eps=1e-8,
+            fused=True,
+            capturable=on_cuda,
+        )
 
-    def step(self, rate: float) -> None:
+    def set_rate(self, rate: Tensor) -> None:
+        """The tensor that holds the learning rate from now on."""
         for group in self.adam.param_groups:
             group["lr"] = rate
+
+    def step(self) -> None:
         self.adam.step()
 
     def state(self) -> dict[str, Tensor]:
@@ -140,13 +152,20 @@ class Optimizer:
         of_muon = {name: p for name, p in named.items() if config.optimizer == "muon" and _is_muons(name, p)}
         self.muon = Muon(of_muon, decay=config.weight_decay) if of_muon else None
         self.adam = Adam({name: p for name, p in named.items() if name not in of_muon}, config)
+        self._adam_rate, self._muon_rate = (torch.zeros((), device=self.parameters[0].device) for _ in range(2))
+        self.adam.set_rate(self._adam_rate)
 
-    def step(self, rate: float) -> Tensor:
-        """One step at `rate` times the learning rates; the norm of the gradient, before it was clipped."""
+    def set_rate(self, rate: float) -> None:
+        """`rate` times the learning rates, for the steps that follow."""
+        self._adam_rate.fill_(rate * self.config.learning_rate)
+        self._muon_rate.fill_(rate * (self.config.muon_rate or self.config.learning_rate))
+
+    def step(self) -> Tensor:
+        """One step; the norm of the gradient, before it was clipped."""
         norm = nn.utils.clip_grad_norm_(self.parameters, self.config.clip, foreach=True)
-        self.adam.step(rate * self.config.learning_rate)
+        self.adam.step()
         if self.muon is not None:
-            self.muon.step(rate * (self.config.muon_rate or self.config.learning_rate))
+            self.muon.step(self._muon_rate)
         return norm
 
     def zero_grad(self) -> None:

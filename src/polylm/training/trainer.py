@@ -28,9 +28,10 @@ from polylm.model.granularity import Granularity, count_confusion
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
 from polylm.training import distributed, state
-from polylm.training.batches import LINE, MASK, Batches, Text
+from polylm.training.batches import LINE, MASK, Batch, Batches, Text
 from polylm.training.config import TrainConfig
 from polylm.training.distributed import Ranks
+from polylm.training.graph import StepGraph
 from polylm.training.monitor import (
     Monitor,
     flops_per_token,
@@ -197,6 +198,9 @@ class Trainer:
             model.compile_parts()
         self.optimizer = Optimizer(model, self.config)
         self.ema = {name: p.detach().clone() for name, p in model.named_parameters()} if self.config.ema > 0 else {}
+        self._r, self._lambda = (torch.ones((), device=self.device) for _ in range(2))
+        graphs = wanted and self.device.type == "cuda" and self.ranks.n_ranks == 1
+        self._work: Callable[[list[Batch]], Tensor] = StepGraph(self._compute) if graphs else self._compute
         self._wrapped: nn.Module = model
         if self.ranks.n_ranks > 1:
             devices = [self.device.index] if self.device.type == "cuda" else None
@@ -265,24 +269,30 @@ class Trainer:
 
     def _train_step(self, now: Values) -> Tensor:
         """One step; (lm, distinctness, match, gradient norm) stay on the device until they are logged."""
-        config, model = self.config, self.model
         if self.model_config.dropout:
-            torch.manual_seed(config.seed * 1_000_003 + self.step * 1009 + self.ranks.rank)
-        device = self.device
-        r = torch.full((), now.r, device=device)
-        lambda_m = torch.full((), now.lambda_m, device=device)
-        sums = torch.zeros(3, device=device)
-        for part, batch in enumerate(self.batches.step(self.step, now.mask_rate)):
-            last = part == config.accumulate - 1
+            torch.manual_seed(self.config.seed * 1_000_003 + self.step * 1009 + self.ranks.rank)
+        self._r.fill_(now.r)
+        self._lambda.fill_(now.lambda_m)
+        self.optimizer.set_rate(now.rate)
+        result = self._work(list(self.batches.step(self.step, now.mask_rate)))
+        if self.ema:
+            self._update_ema()
+        return result
+
+    def _compute(self, batches: list[Batch]) -> Tensor:
+        """What a step does with its batch: nothing here depends on numbers that the processor would have to know."""
+        sums = torch.zeros(3, device=self.device)
+        for part, batch in enumerate(batches):
+            last = part == len(batches) - 1
             wait = nullcontext() if last or self.ranks.n_ranks == 1 else self._wrapped.no_sync()  # type: ignore[operator]
             with wait:
-                with torch.autocast(device.type, torch.bfloat16, enabled=self._autocast):
+                with torch.autocast(self.device.type, torch.bfloat16, enabled=self._autocast):
                     losses = self._wrapped(
                         batch.masked,
                         batch.words,
                         batch.targets,
-                        r=r,
-                        lambda_m=lambda_m,
+                        r=self._r,
+                        lambda_m=self._lambda,
                         weights=batch.weights,
                         segments=batch.segments,
                         totals=batch.totals,
@@ -290,14 +300,12 @@ class Trainer:
                 # Processes average their gradients; each has its share of one sum.
                 (losses.total * self.ranks.n_ranks).backward()
             sums += torch.stack((losses.lm, losses.distinctness, losses.match)).detach()
-        norm = self.optimizer.step(now.rate)
+        norm = self.optimizer.step()
         self.optimizer.zero_grad()
-        waiting = model.share_sums()
+        waiting = self.model.share_sums()
         if waiting is not None:
             self.ranks.sum_(waiting)
-            model.update_shares()
-        if self.ema:
-            self._update_ema()
+            self.model.update_shares()
         return torch.cat((sums, norm.detach().reshape(1)))
 
     @torch.no_grad()
