@@ -130,8 +130,7 @@ def main() -> None:
                 profile(step, f"{size}-{phase}")
             if phase == 2 and not options.no_naive:
                 for part in (trainer.model.c_d, trainer.model.c_p):
-                    for layer in part.layers:
-                        layer.compiled = False
+                    part.compiled = False
                 naive_step = partial(Naive(trainer).step, now=now)
                 tokens, memory = measure(naive_step, device, trainer.config.batch_tokens)
                 rows.append((size, "naive", f"{n:,}", f"{tokens:,.0f}", "", f"{memory:.1f}", ""))

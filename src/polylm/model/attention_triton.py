@@ -13,7 +13,7 @@ import triton.language as tl
 from torch import Tensor
 
 MAX_LENGTH = 128
-_EPS = 1e-6
+FORWARD_WARPS, BACKWARD_WARPS = 8, 8
 
 
 @triton.jit
@@ -124,7 +124,7 @@ class _Attention(torch.autograd.Function):
         out = torch.empty(n, length, width // 3, dtype=qkv.dtype, device=qkv.device)
         block = max(triton.next_power_of_2(length), 16)
         _forward_kernel[(n * n_heads,)](
-            qkv, cos, sin, out, length, n_heads, d**-0.5, D=d, HALF=d // 2, BT=block, num_warps=4 if d <= 32 else 8
+            qkv, cos, sin, out, length, n_heads, d**-0.5, D=d, HALF=d // 2, BT=block, num_warps=FORWARD_WARPS
         )
         ctx.save_for_backward(qkv, cos, sin)
         ctx.n_heads = n_heads
@@ -139,7 +139,7 @@ class _Attention(torch.autograd.Function):
         block = max(triton.next_power_of_2(length), 16)
         _backward_kernel[(n * ctx.n_heads,)](
             qkv, cos, sin, gradients[0].contiguous(), dqkv, length, ctx.n_heads, d**-0.5,
-            D=d, HALF=d // 2, BT=block, num_warps=8,
+            D=d, HALF=d // 2, BT=block, num_warps=BACKWARD_WARPS, num_stages=1,
         )  # fmt: skip
         return dqkv, None, None, None
 

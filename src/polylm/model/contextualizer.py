@@ -12,7 +12,8 @@ A contextualizer is a module made by `factory(config, n_layers)` and called as `
 
 from collections.abc import Callable
 from functools import cache
-from typing import Protocol
+from itertools import pairwise
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -58,16 +59,12 @@ class Transformer(nn.Module):
 
     follows_dtype = True  # computes in the precision of its input
 
-    def compile_layers(self) -> None:
-        """From now on run compiled; one compilation for all layers."""
-        for layer in self.layers:
-            layer.compiled = True  # type: ignore[assignment]
-
     cos: Tensor
     sin: Tensor
 
     def __init__(self, config: ModelConfig, n_layers: int) -> None:
         super().__init__()
+        self.compiled = False
         self.norm_in, self.norm_out = nn.LayerNorm(config.d_model), nn.LayerNorm(config.d_model)
         self.layers = nn.ModuleList(_TransformerLayer(config) for _ in range(n_layers))
         d_head = config.d_model // config.n_heads
@@ -77,13 +74,23 @@ class Transformer(nn.Module):
         self.register_buffer("sin", angles.sin().float(), persistent=False)
 
     def forward(self, x: Tensor, segments: Tensor | None = None) -> Tensor:
+        """Attention, what stands between two of them, and so on: the seams of layers are inside one function."""
         mask = _attention_mask(segments)
         length = x.shape[1]
         rotation = (self.cos[:length], self.sin[:length])
-        x = _norm(x, self.norm_in.weight, self.norm_in.bias)
-        for layer in self.layers:
-            x = layer(x, rotation, mask)
-        return _norm(x, self.norm_out.weight, self.norm_out.bias)
+        first, between, last = _compiled() if self.compiled else (_first, _between, _last)
+        layers = [layer for layer in self.layers if isinstance(layer, _TransformerLayer)]
+        dropout = layers[0].dropout if self.training else 0.0
+        x, qkv = first(x, *_of_norm(self.norm_in), *layers[0].entry())
+        for layer, following in pairwise(layers):
+            y = layer.attend(qkv, rotation, mask, dropout)
+            x, qkv = between(x, y, *layer.exit(), *following.entry(), dropout)
+        y = layers[-1].attend(qkv, rotation, mask, dropout)
+        return last(x, y, *layers[-1].exit(), *_of_norm(self.norm_out), dropout)
+
+    def compile_layers(self) -> None:
+        """From now on run compiled; one compilation serves all layers."""
+        self.compiled = True
 
 
 class _TransformerLayer(nn.Module):
@@ -92,7 +99,6 @@ class _TransformerLayer(nn.Module):
         d = config.d_model
         self.n_heads = config.n_heads
         self.dropout = config.dropout or 0.0
-        self.compiled = False
         self.norm_attention, self.norm_filter = nn.LayerNorm(d), nn.LayerNorm(d)
         self.qkv = nn.Linear(d, 3 * d, bias=False)
         self.out = nn.Linear(d, d, bias=False)
@@ -101,13 +107,13 @@ class _TransformerLayer(nn.Module):
         for linear in (self.qkv, self.out, self.up, self.down):
             nn.init.normal_(linear.weight, std=0.02)
 
-    def forward(self, x: Tensor, rotation: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
-        before, after = _compiled() if self.compiled else (_before, _after)
-        norm, dropout = self.norm_attention, self.dropout if self.training else 0.0
-        qkv = before(x, norm.weight, norm.bias, self.qkv.weight)
-        y = self.attend(qkv, rotation, mask, dropout)
-        norm = self.norm_filter
-        return after(x, y, self.out.weight, norm.weight, norm.bias, self.up.weight, self.down.weight, dropout)
+    def entry(self) -> tuple[Tensor, ...]:
+        """Weights before attention."""
+        return *_of_norm(self.norm_attention), self.qkv.weight
+
+    def exit(self) -> tuple[Tensor, ...]:
+        """Weights after it."""
+        return self.out.weight, *_of_norm(self.norm_filter), self.up.weight, self.down.weight
 
     def attend(self, qkv: Tensor, rotation: tuple[Tensor, Tensor], mask: Tensor | None, dropout: float = 0.0) -> Tensor:
         """(B, T, d) of queries, keys and values (B, T, 3 d)."""
@@ -126,15 +132,18 @@ class _TransformerLayer(nn.Module):
         return y.transpose(1, 2).reshape(n, length, width // 3)
 
 
-# What stands on either side of attention, as functions of tensors alone: compiled once for all layers of a shape.
+# What stands around attention, as functions of tensors alone, so that one compilation serves all layers of a shape.
 # Everything is in the precision of x, whatever that of the weights.
 
 
-def _before(x: Tensor, norm: Tensor, norm_bias: Tensor, qkv: Tensor) -> Tensor:
-    return F.linear(_norm(x, norm, norm_bias), qkv.to(x.dtype))
+def _first(
+    x: Tensor, norm_in: Tensor, norm_in_bias: Tensor, norm: Tensor, norm_bias: Tensor, qkv: Tensor
+) -> tuple[Tensor, Tensor]:
+    x = _norm(x, norm_in, norm_in_bias)
+    return x, F.linear(_norm(x, norm, norm_bias), qkv.to(x.dtype))
 
 
-def _after(
+def _filter(
     x: Tensor, y: Tensor, out: Tensor, norm: Tensor, norm_bias: Tensor, up: Tensor, down: Tensor, dropout: float
 ) -> Tensor:
     kind = x.dtype
@@ -143,9 +152,28 @@ def _after(
     return x + F.dropout(F.linear(h, down.to(kind)), dropout)
 
 
+def _between(
+    x: Tensor, y: Tensor, out: Tensor, norm: Tensor, norm_bias: Tensor, up: Tensor, down: Tensor,
+    next_norm: Tensor, next_norm_bias: Tensor, next_qkv: Tensor, dropout: float,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    x = _filter(x, y, out, norm, norm_bias, up, down, dropout)
+    return x, F.linear(_norm(x, next_norm, next_norm_bias), next_qkv.to(x.dtype))
+
+
+def _last(
+    x: Tensor, y: Tensor, out: Tensor, norm: Tensor, norm_bias: Tensor, up: Tensor, down: Tensor,
+    norm_out: Tensor, norm_out_bias: Tensor, dropout: float,
+) -> Tensor:  # fmt: skip
+    return _norm(_filter(x, y, out, norm, norm_bias, up, down, dropout), norm_out, norm_out_bias)
+
+
 @cache
-def _compiled() -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
-    return torch.compile(_before, dynamic=False), torch.compile(_after, dynamic=False)
+def _compiled() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    return tuple(torch.compile(part, dynamic=False) for part in (_first, _between, _last))  # type: ignore[return-value]
+
+
+def _of_norm(norm: nn.LayerNorm) -> tuple[Tensor, Tensor]:
+    return norm.weight, norm.bias
 
 
 def _norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """A step as one CUDA graph: what the processor would launch a thousand times a step is recorded once and replayed.
 
-The first steps run as they are, so that everything is compiled and allocated; then one is recorded. Whatever changes from
-step to step is in tensors that keep their place: the batch, r, lambda_M and the learning rates.
+The first steps run as they are, so that everything is compiled and allocated; then one is recorded. Whatever changes
+from step to step is in tensors that keep their place: the batch, r, lambda_M and the learning rates.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class StepGraph:
 
     def _warm(self, batches: list[Batch]) -> Tensor:
         """On a stream of its own, as recording will be."""
-        stream = torch.cuda.Stream()
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             result = self._work(batches)
