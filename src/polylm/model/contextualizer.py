@@ -39,6 +39,15 @@ def register_contextualizer(name: str, factory: Factory) -> None:
     _FACTORIES[name] = factory
 
 
+def at_places(contextualizer: nn.Module, x: Tensor, segments: Tensor | None, at: Tensor) -> Tensor:
+    """(n, d) of the places `at` (n,) among B * T; a contextualizer that can computes no more than it must."""
+    if isinstance(contextualizer, Transformer):
+        some: Tensor = contextualizer(x, segments, at)
+        return some
+    every: Tensor = contextualizer(x, segments)
+    return every.flatten(0, 1)[at]
+
+
 def make_contextualizer(config: ModelConfig, n_layers: int) -> nn.Module:
     """The contextualizer that the configuration names."""
     if config.contextualizer not in _FACTORIES:
@@ -73,11 +82,15 @@ class Transformer(nn.Module):
         self.register_buffer("cos", angles.cos().float(), persistent=False)
         self.register_buffer("sin", angles.sin().float(), persistent=False)
 
-    def forward(self, x: Tensor, segments: Tensor | None = None) -> Tensor:
-        """Attention, what stands between two of them, and so on: the seams of layers are inside one function."""
+    def forward(self, x: Tensor, segments: Tensor | None = None, at: Tensor | None = None) -> Tensor:
+        """Attention, what stands between two of them, and so on: the seams of layers are inside one function.
+
+        `at` (n,): only these places of the B * T are wanted, (n, d); the last layer then computes no others.
+        """
         mask = _attention_mask(segments)
         length = x.shape[1]
         rotation = (self.cos[:length], self.sin[:length])
+        first: Callable[..., Any]
         first, between, last = _compiled() if self.compiled else (_first, _between, _last)
         layers = [layer for layer in self.layers if isinstance(layer, _TransformerLayer)]
         dropout = layers[0].dropout if self.training else 0.0
@@ -86,7 +99,10 @@ class Transformer(nn.Module):
             y = layer.attend(qkv, rotation, mask, dropout)
             x, qkv = between(x, y, *layer.exit(), *following.entry(), dropout)
         y = layers[-1].attend(qkv, rotation, mask, dropout)
-        return last(x, y, *layers[-1].exit(), *_of_norm(self.norm_out), dropout)
+        if at is not None:
+            x, y = (F.embedding(at, h.flatten(0, 1)) for h in (x, y))
+        out: Tensor = last(x, y, *layers[-1].exit(), *_of_norm(self.norm_out), dropout)
+        return out
 
     def compile_layers(self) -> None:
         """From now on run compiled; one compilation serves all layers."""

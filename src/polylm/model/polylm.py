@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from polylm.model.config import ModelConfig
-from polylm.model.contextualizer import Transformer, make_contextualizer
+from polylm.model.contextualizer import Transformer, at_places, make_contextualizer
 from polylm.model.head import log_partition, triton_works
 from polylm.model.inventory import SenseInventory
 from polylm.model.loss import Losses, losses
@@ -208,16 +208,16 @@ class PolyLM(nn.Module):
         weights = predicted.to(self.share_p.dtype) * (1.0 if weights is None else weights)
         if self.c_d is None:
             log_q_d = None
-            y_p = self.read(masked, segments).y_p
+            y = at_places(self.c_p, F.embedding(masked, self._inputs()), segments, targets)
         else:
             both = torch.cat((masked, words))
             both_segments = None if segments is None else torch.cat((segments, segments))
-            y_d = self.c_d(F.embedding(both, self._inputs()), both_segments)
-            y_d_masked, y_d_words = y_d.chunk(2)
-            x_p = self._mixed(masked, y_d_masked)
-            y_p = self.c_p(x_p, segments)
-            log_q_d = self._target_scores(at_targets, y_d_words.flatten(0, 1)[targets]).log_softmax(dim=-1)
-        y = y_p.flatten(0, 1)[targets]  # (n, d)
+            n = masked.numel()  # of the unmasked text only the targets are needed
+            wanted = torch.cat((torch.arange(n, device=targets.device), n + targets))
+            y_d = at_places(self.c_d, F.embedding(both, self._inputs()), both_segments, wanted)
+            x_p = self._mixed(masked, y_d[:n].view(*masked.shape, -1))
+            y = at_places(self.c_p, x_p, segments, targets)  # (n, d)
+            log_q_d = self._target_scores(at_targets, y_d[n:]).log_softmax(dim=-1)
         own = self._target_scores(at_targets, y)
         log_z = log_partition(y, self.embeddings, self.output_bias())
         if self.training:
