@@ -90,8 +90,7 @@ class Transformer(nn.Module):
         mask = _attention_mask(segments)
         length = x.shape[1]
         rotation = (self.cos[:length], self.sin[:length])
-        first: Callable[..., Any]
-        first, between, last = _compiled() if self.compiled else (_first, _between, _last)
+        first, between, last = _compiled() if self.compiled else _PARTS
         layers = [layer for layer in self.layers if isinstance(layer, _TransformerLayer)]
         dropout = layers[0].dropout if self.training else 0.0
         x, qkv = first(x, *_of_norm(self.norm_in), *layers[0].entry())
@@ -100,7 +99,7 @@ class Transformer(nn.Module):
             x, qkv = between(x, y, *layer.exit(), *following.entry(), dropout)
         y = layers[-1].attend(qkv, rotation, mask, dropout)
         if at is not None:
-            x, y = (F.embedding(at, h.flatten(0, 1)) for h in (x, y))
+            x, y = (h.flatten(0, 1).index_select(0, at) for h in (x, y))
         out: Tensor = last(x, y, *layers[-1].exit(), *_of_norm(self.norm_out), dropout)
         return out
 
@@ -183,9 +182,12 @@ def _last(
     return _norm(_filter(x, y, out, norm, norm_bias, up, down, dropout), norm_out, norm_out_bias)
 
 
+_PARTS: tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]] = (_first, _between, _last)
+
+
 @cache
 def _compiled() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    return tuple(torch.compile(part, dynamic=False) for part in (_first, _between, _last))  # type: ignore[return-value]
+    return tuple(torch.compile(part, dynamic=False) for part in _PARTS)  # type: ignore[return-value]
 
 
 def _of_norm(norm: nn.LayerNorm) -> tuple[Tensor, Tensor]:

@@ -28,6 +28,8 @@ class SenseInventory(nn.Module):
     poly_words: Tensor  # (P,) words of several senses
     poly_rows: Tensor  # (P, k) their rows
     poly_mask: Tensor  # (P, k) bool
+    poly_places: Tensor  # (m,) where the mask holds, of P * k
+    poly_flat: Tensor  # (m,) the rows there
 
     def __init__(
         self,
@@ -61,7 +63,10 @@ class SenseInventory(nn.Module):
             self.register_buffer(name, table, persistent=False)
         poly_words = torch.nonzero(counts > 1).flatten()
         poly_rows, poly_mask = self.rows(poly_words)
-        for name, table in {"poly_words": poly_words, "poly_rows": poly_rows, "poly_mask": poly_mask}.items():
+        tables = {"poly_words": poly_words, "poly_rows": poly_rows, "poly_mask": poly_mask}
+        tables["poly_places"] = torch.nonzero(poly_mask.flatten()).flatten()
+        tables["poly_flat"] = poly_rows.flatten()[tables["poly_places"]]
+        for name, table in tables.items():
             self.register_buffer(name, table, persistent=False)
 
     def rows(self, words: Tensor) -> tuple[Tensor, Tensor]:

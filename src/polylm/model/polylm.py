@@ -65,11 +65,15 @@ class PolyLM(nn.Module):
     def word_vectors(self) -> Tensor:
         """x(w) of every word, (V, d): its senses weighted by lambda (Eq. 5). Computed for words, not for positions."""
         inventory = self.inventory
-        vectors = self.embeddings[inventory.first]  # (V, d)
+        weights = torch.ones_like(self.lambda_logits)  # (S,) lambda
         if len(inventory.poly_words):
             logits = self.lambda_logits[inventory.poly_rows].masked_fill(~inventory.poly_mask, -torch.inf)
-            mixed = torch.einsum("pk,pkd->pd", logits.softmax(dim=-1), self.embeddings[inventory.poly_rows])
-            vectors = vectors.index_copy(0, inventory.poly_words, mixed.to(vectors.dtype))
+            own = logits.softmax(dim=-1).flatten()[inventory.poly_places]
+            weights = weights.index_copy(0, inventory.poly_flat, own)
+        # Added up by word, not gathered: so the gradient is a look-up.
+        weighted = self.embeddings * weights.unsqueeze(-1)
+        vectors = weighted.new_zeros(inventory.n_words, weighted.shape[1])
+        vectors = vectors.index_add(0, inventory.word_of_sense, weighted)
         if len(self.offset_words):
             vectors = vectors.index_add(0, self.offset_words, self.input_offsets)
         return vectors

@@ -177,7 +177,7 @@ class _OwnSenses(torch.autograd.Function):
         )  # fmt: skip
         de = torch.zeros(ctx.shape, dtype=torch.float32, device=y.device)
         db = torch.zeros(ctx.shape[0], dtype=torch.float32, device=y.device)
-        order = torch.argsort(words)
+        order = torch.argsort(words.to(torch.int32))
         _backward_e_kernel[(triton.cdiv(n, _SORTED),)](
             words, order, y, dx, ds, q, first, n_senses, de, db, n,
             D=d, BD=_piece(d), K=k, KP=max(k, 16), BM=_SORTED, MIX=mix,

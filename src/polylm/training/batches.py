@@ -159,7 +159,7 @@ class Batches:
         n = self.n_targets
         lots = torch.rand(words.shape, generator=generator, device=self.device)
         lots = lots.masked_fill(~self.predicted[words], 2.0)  # line marks come last, and have no weight
-        places = lots.argsort(dim=1)[:, :n]
+        places = lots.topk(n, dim=1, largest=False).indices
         wanted = self.length * mask_rate
         chance = torch.rand((), generator=generator, device=self.device)
         number = torch.arange(n, device=self.device)
@@ -182,7 +182,7 @@ class Batches:
             words = self.text.windows(starts, self.length, self.device, held=True)
             lots = torch.rand(words.shape, generator=generator, device=self.device)
             lots = lots.masked_fill(~self.predicted[words], 2.0)
-            places = lots.argsort(dim=1)[:, : self.n_targets]
+            places = lots.topk(self.n_targets, dim=1, largest=False).indices
             weights = (torch.gather(lots, 1, places) < 1.5).float()
             masked = words.scatter(1, places, MASK)
             flat = (places + torch.arange(len(words), device=self.device).unsqueeze(1) * self.length).flatten()
