@@ -50,6 +50,7 @@ class StepGraph:
 
     def _record(self, batches: list[Batch]) -> None:
         self._batches = [_cloned(batch) for batch in batches]
+        torch.cuda.empty_cache()  # the recording has a pool of its own
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             self._result = self._work(self._batches)
