@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from polylm.errors import UserError
+
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[IO[bytes]]:
@@ -24,6 +26,26 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:
-    """The file appears with this content, or not at all."""
+    """The file appears with this content, or not at all. A link is followed; a pipe or device is written to."""
+    path = Path(path)
+    if path.is_symlink():
+        path = path.resolve()
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            file.write(data)
+        return
     with replacing(path) as file:
         file.write(data)
+
+
+def check_writable(path: str | Path) -> None:
+    """Before long work: can a file be written here at its end?"""
+    path = Path(path)
+    if not path.name:
+        raise UserError(f"{str(path)!r} is no name for a file")
+    if path.is_dir():
+        raise UserError(f"{path} is a folder: name a file to write")
+    if not path.parent.is_dir():
+        raise UserError(f"{path} cannot be written: there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UserError(f"{path} cannot be written: permission denied")

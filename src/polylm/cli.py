@@ -31,7 +31,7 @@ Surface = Annotated[bool, typer.Option("--surface", help="Read words as they sta
 TaggerName = Annotated[
     Literal["english", "spacy"], typer.Option(help="The package's own tagger, or spaCy's (slower; polylm[spacy]).")
 ]
-ModelDir = Annotated[Path | None, typer.Option("--model", help="The folder of a model; by default the bundled one.")]
+ModelDir = Annotated[Path | None, typer.Option("--model", help="The folder of a model.")]
 Source = Annotated[
     Literal["both", "prediction", "disambiguation"],
     typer.Option(help="Read senses from the masked word, from the text as it is, or from both."),
@@ -45,6 +45,8 @@ Markdown = Annotated[bool, typer.Option("--markdown", help="Print the table as M
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line. A user's mistake ends in one sentence and status 2."""
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # whatever the text holds, printing it never fails
@@ -159,6 +161,61 @@ def prepare(
 
 
 @app.command()
+def train(
+    data: Annotated[Path, typer.Argument(help="A folder made by polylm prepare.")],
+    out: Annotated[Path, typer.Option(help="The folder of the run, and of the model at its end.")],
+    size: Annotated[Literal["tiny", "small", "base", "large"], typer.Option(help="How large a model.")] = "base",
+    budget: Annotated[str | None, typer.Option(help="Time to train for: 25m, 90s, 1h30m.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Or a number of steps.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run, if there is one.")] = False,
+    init: Annotated[Path | None, typer.Option(help="Go on from this model instead of from nothing.")] = None,
+    config: Annotated[Path | None, typer.Option(help="JSON with settings of the run and the model.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="One setting: name=value; may be repeated.", metavar="NAME=VALUE")
+    ] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="The highest learning rate.")] = None,
+    batch_tokens: Annotated[int | None, typer.Option(help="Tokens a step, over all devices.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Another seed gives another model.")] = None,
+    checkpoint_every: Annotated[str | None, typer.Option(help="Time between checkpoints: 5m.")] = None,
+    watch: Annotated[str, typer.Option(help="Words whose senses are shown now and then: bank,rock.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Visit every branch in seconds, keep nothing.")] = False,
+    device: DeviceName = "auto",
+    as_json: Json = False,
+) -> None:
+    """Train a model. A run that was killed goes on with --resume; torchrun -m polylm train … uses several devices."""
+    from polylm.training import launch
+    from polylm.training.trainer import Stopped
+
+    given = {"learning_rate": learning_rate, "batch_tokens": batch_tokens, "seed": seed}
+    try:
+        summary = launch.train(
+            data,
+            out,
+            size=size,
+            budget=budget,
+            steps=steps,
+            resume=resume,
+            init=init,
+            config=config,
+            settings=settings or [],
+            flags={name: value for name, value in given.items() if value is not None},
+            checkpoint_every=checkpoint_every,
+            watch=tuple(word.strip() for word in watch.split(",") if word.strip()),
+            dry_run=dry_run,
+            device=device,
+        )
+    except Stopped as stopped:
+        _fail(str(stopped), 128 + stopped.number)
+    if as_json:
+        _print_json(summary)
+    elif summary:
+        print(
+            f"{out}: {summary['steps']:,} steps, {summary['tokens']:,} tokens in {summary['seconds']:,.0f} s; "
+            f"held-out NLL {summary['held_out']:.3f}, {summary['effective_senses']:.2f} effective senses"
+        )
+
+
+@app.command()
 def score(
     task: Annotated[Literal["semeval2010", "semeval2013"], typer.Argument(help="Whose measures.")],
     key: Annotated[Path, typer.Argument(help="The answers of a system, in the official format.")],
@@ -198,11 +255,16 @@ def evaluate(
     markdown: Markdown = False,
 ) -> None:
     """Evaluate a model on a test set, beside baselines and the paper's rows. `polylm data` says where to get them."""
+    from polylm.atomic import check_writable
     from polylm.evaluation import run
     from polylm.progress import Bar
 
     if not 0 <= weight <= 1:
         raise UserError(f"--weight {weight} is not between 0 and 1")
+    if out is not None:
+        if dataset == "wic":
+            raise UserError("WiC has no key files: leave --out away")
+        check_writable(out)
     read = run.reader(dataset, data, semcor=semcor, wordnet=wordnet)  # before the model: a wrong path shows at once
     with Bar() as bar:
         result = run.evaluate(
@@ -212,16 +274,18 @@ def evaluate(
             weight=weight,
             granularity=granularity,
             device=device,
-            report=bar.counter("reading"),
+            report=bar.counter("senses"),
+            reading=bar.counter("text"),
         )
-    if out is not None:
-        result.write_key(out)
     if as_json:
         _print_json(result.to_dict())
-        return
-    _print_result(result.table, markdown)
+    else:
+        _print_result(result.table, markdown)
     if result.note:
         print(result.note, file=sys.stderr)
+    if out is not None:
+        sys.stdout.flush()
+        result.write_key(out)
 
 
 @app.command("data")
@@ -240,9 +304,9 @@ def list_data(
         if as_json:
             _print_json([dataset.to_dict() for dataset in DATASETS.values()])
             return
-        columns = ("name", "what it is", "licence", "home", "fetched")
+        columns = ("name", "what it is", "licence", "home", "fetch")
         rows = [
-            [item.name, item.title, item.licence, item.home, "yes" if item.url else "by hand"]
+            [item.name, item.title, item.licence, item.home, "polylm data" if item.url else "by hand"]
             for item in DATASETS.values()
         ]
         _print_table(columns, rows)
@@ -300,7 +364,7 @@ def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column, justify="right" if column in numbers else "left")
+        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
     Console().print(table)

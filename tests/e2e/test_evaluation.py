@@ -81,13 +81,19 @@ def test_eval_complains(semeval2010_folder, wic_folder, model_folder, tmp_path):
     for option, value in (("--weight", "2"), ("--granularity", "7")):
         shown = polylm("eval", "semeval2010", semeval2010_folder, "--model", model_folder, option, value)
         assert "between 0 and 1" in sentence(shown)
+    for out, complaint in ((tmp_path, "is a folder"), (tmp_path / "no" / "k", "there is no folder"), ("", "no name")):
+        shown = polylm("eval", "semeval2010", semeval2010_folder, "--model", model_folder, "--out", out)
+        assert complaint in sentence(shown)
+        assert b"text:" not in shown.stderr  # said before the work, not after
+    shown = polylm("eval", "semeval2010", semeval2010_folder, "--model", model_folder, "--semcor", "x")
+    assert "for wsd alone" in sentence(shown)
     shown = polylm("eval", "wic", wic_folder, "--model", model_folder, "--out", tmp_path / "k")
     assert "WiC has no key files" in sentence(shown)
 
 
 def test_data(tmp_path):
     lines = polylm("data").stdout.decode().splitlines()
-    assert lines[0].split("\t") == ["name", "what it is", "licence", "home", "fetched"]
+    assert lines[0].split("\t") == ["name", "what it is", "licence", "home", "fetch"]
     assert [line.split("\t")[0] for line in lines[1:4]] == ["semeval2010", "semeval2013", "semeval2013-trial"]
     assert {entry["name"] for entry in json.loads(polylm("data", "--json").stdout)} >= {"wic", "semcor", "wordnet"}
     assert "its licence is not stated" in sentence(polylm("data", "semeval2010", "--out", tmp_path / "x"))

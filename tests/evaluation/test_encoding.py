@@ -35,6 +35,8 @@ def symbols(model, encoded, focus=0):
         ("It was a [waiting] bank", "wait", "v", "wait [GER]"),
         ("He [waited]", "wait", "v", "wait [PAST]"),
         ("half-[cold] water", "cold", "j", "cold"),
+        ('He said ["bank"] twice', "bank", "n", "bank"),  # more than a word: the one that can have the lemma
+        ("The [river banks] were cold", "bank", "n", "bank [PL]"),
     ],
 )
 def test_focus_is_the_lemma_of_the_data_set(model, text, lemma, pos, read):

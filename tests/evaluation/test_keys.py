@@ -30,6 +30,11 @@ def test_compressed(tmp_path):
     (tmp_path / "b.key.gz").write_bytes(gzip.compress(b"a.n a.n.1 x")[:-9])
     with pytest.raises(UserError, match="damaged"):
         read_key(tmp_path / "b.key.gz")
+    broken = bytearray(gzip.compress(b"a.n a.n.1 x\n" * 99))
+    broken[14] ^= 0xFF
+    (tmp_path / "c.key.gz").write_bytes(broken)
+    with pytest.raises(UserError, match="damaged"):
+        read_key(tmp_path / "c.key.gz")
 
 
 @pytest.mark.parametrize(
@@ -63,6 +68,19 @@ def test_the_same_line_again_is_no_harm(tmp_path):
 def test_a_label_that_is_there_twice_has_its_last_weight(tmp_path):
     """The gold key of SemEval-2013 has such a line, 3708."""
     assert read(tmp_path, "a.n 1 x/2 y/1 x/3") == {"a.n": {"1": {"x": 3.0, "y": 1.0}}}
+
+
+def test_labels_with_a_slash_come_back(tmp_path):
+    write_key(tmp_path / "a.key", {"and/or.n": {"1": {"and/or.n.1": 1.0}}}, weights=False)
+    assert read_key(tmp_path / "a.key") == {"and/or.n": {"1": {"and/or.n.1": 1.0}}}
+
+
+def test_links_are_followed(tmp_path):
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write_key(tmp_path / "link", {"a.n": {"1": {"x": 1.0}}}, weights=False)
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "a.n 1 x\n"
 
 
 def test_no_key_at_all(tmp_path):

@@ -42,6 +42,8 @@ def test_lemmas_of_several_words(tmp_path):
         ({**ROW, "focus": " "}, "must not be empty"),
         ({**ROW, "id": "a b"}, "should be one word"),
         ({**ROW, "id": "bank.n.1"}, "was there before"),
+        ("[" * 100_000, "is not JSON"),
+        ({**ROW, "lemma": "\ud800"}, "cannot be written"),
     ],
 )
 def test_a_broken_line_is_named(tmp_path, row, complaint):
@@ -51,12 +53,31 @@ def test_a_broken_line_is_named(tmp_path, row, complaint):
 
 
 def test_files(tmp_path):
-    with pytest.raises(UserError, match="there is no file"):
+    with pytest.raises(UserError, match="is not there"):
         own.read(tmp_path / "none.jsonl")
+    with pytest.raises(UserError, match="is not a file"):
+        own.read(tmp_path)
+    (tmp_path / "latin.jsonl").write_bytes(json.dumps(ROW).encode() + b"\n\xe9")
+    with pytest.raises(UserError, match=r"latin\.jsonl, line 2: this is not UTF-8"):
+        own.read(tmp_path / "latin.jsonl")
     with pytest.raises(UserError, match="is empty"):
         read(tmp_path, "", "")
     (tmp_path / "a.jsonl.xz").write_bytes(lzma.compress(json.dumps(ROW).encode()))
     assert len(own.read(tmp_path / "a.jsonl.xz").instances) == 1
+
+
+def test_odd_but_good_rows(tmp_path):
+    (tmp_path / "bom.jsonl").write_bytes(b"\xef\xbb\xbf" + json.dumps({**ROW, "id": None}).encode())
+    assert own.read(tmp_path / "bom.jsonl").instances[0].id == "bank.n.1"
+    decomposed = read(tmp_path, {**ROW, "lemma": "cafe\u0301", "pos": "NOUN"}).instances[0]
+    assert (decomposed.lemma, decomposed.pos) == ("caf\u00e9", "n")
+
+
+def test_lines_are_numbered_in_large_files(tmp_path):
+    """Longer than the chunks that corpora are read in, with a line longer than a line of those."""
+    long = {**ROW, "right": " x" * 1_000_000}
+    with pytest.raises(UserError, match=r"rows\.jsonl, line 40003: "):
+        read(tmp_path, long, *[{**ROW, "right": " y" * 60}] * 40_000, long, "{")
 
 
 def test_the_development_set(data):

@@ -25,3 +25,12 @@ def test_published_averages_are_geometric_means():
         for system, (first, second, average) in rows.items():
             assert abs((first * second) ** 0.5 - average) < 0.15, system
     assert published("semeval2013")["PolyLM BASE"] == {"fuzzy_bcubed": 0.648, "fuzzy_nmi": 0.23, "avg": 0.386}
+
+
+def test_own_data_has_no_published_rows(own_file, tmp_path):
+    """Whatever the file is called."""
+    from polylm.evaluation import own
+
+    path = own_file.rename(tmp_path / "semeval2010.jsonl")
+    evaluation = wsi.evaluate(own.read(path), OneCluster())
+    assert not any(row[0].startswith("PolyLM") for row in evaluation_table(evaluation, "mine").rows)

@@ -64,6 +64,12 @@ def test_broken_files(wic_folder, tmp_path):
     data.write_text("\n".join(rows[:-1]))
     with pytest.raises(UserError, match="do not belong together"):
         wic.read_pairs(wic_folder)
+    data.write_bytes(b"\xff")
+    with pytest.raises(UserError, match="line 1: this is not UTF-8"):
+        wic.read_pairs(wic_folder)
+    data.write_text("")
+    with pytest.raises(UserError, match="is empty"):
+        wic.read_pairs(wic_folder)
     data.write_text("\n".join(rows))
     gold.write_text("T\nX\n" + "T\n" * 4)
     with pytest.raises(UserError, match=r"dev\.gold\.txt, line 2: 'X' is neither T nor F"):

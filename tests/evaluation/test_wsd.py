@@ -97,3 +97,45 @@ def test_what_is_missing(wsd_folder, tmp_path):
     gold.unlink()
     with pytest.raises(UserError, match="is missing"):
         wsd.read_framework(wsd_folder)
+
+
+def test_a_damaged_archive_is_not_read_in_part(tmp_path):
+    import bz2
+    import io
+    import tarfile
+
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for number in range(3):
+            info = tarfile.TarInfo(f"semcor/brown1/tagfiles/br-a0{number}")
+            text = b"<wf cmd=done pos=NN lemma=bank wnsn=1 lexsn=1:17:01::>bank</wf>" * 40
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text))
+    whole = buffer.getvalue()
+    (tmp_path / "semcor.tar.bz2").write_bytes(bz2.compress(whole))
+    assert len(wsd.read_semcor(tmp_path / "semcor.tar.bz2").instances) == 120
+    second = whole.index(b"semcor/brown1/tagfiles/br-a01")
+    damaged = whole[:second] + b"\xff" * 200 + whole[second + 200 :]
+    for name, data in (("semcor.tar", damaged), ("cut.tar.bz2", bz2.compress(whole)[:-20])):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(UserError, match="cannot be read as an archive"):
+            wsd.read_semcor(tmp_path / name)
+
+
+def test_broken_lines(wsd_folder, tmp_path):
+    index = tmp_path / "wordnet" / "index.sense"
+    index.write_text(index.read_text() + "\n")
+    with pytest.raises(UserError, match="line 7"):
+        wsd.read_wordnet(tmp_path / "wordnet")
+    data = wsd_folder / "Evaluation_Datasets/senseval2/senseval2.data.xml"
+    whole = data.read_text()
+    data.write_text(whole.replace('pos="NOUN">banks', ">banks"))
+    with pytest.raises(UserError, match="an instance lacks its pos"):
+        wsd.read_framework(wsd_folder)
+    data.write_text("<corpus/>")
+    with pytest.raises(UserError, match="holds no instances"):
+        wsd.read_framework(wsd_folder)
+    gold = data.with_name("senseval2.gold.key.txt")
+    gold.write_bytes(gold.read_bytes() + b"x \xff\n")
+    with pytest.raises(UserError, match="line 5: this is not UTF-8"):
+        wsd.read_framework(wsd_folder)

@@ -108,6 +108,15 @@ def test_baselines_by_name():
     assert lots == RandomSenses(3).sense_probs(instances)
 
 
+def test_an_instance_is_there_once(semeval2010_folder):
+    from dataclasses import replace
+
+    dataset = semeval2010.read(semeval2010_folder)
+    twice = replace(dataset, instances=[*dataset.instances, dataset.instances[0]])
+    with pytest.raises(UserError, match=r"bank\.n\.1 of bank\.n is in the data set twice"):
+        wsi.evaluate(twice, OneCluster())
+
+
 def test_keys_that_do_not_belong_together():
     gold = {"bank.n": {"1": {"a": 1.0}}}
     with pytest.raises(UserError, match="answers no instance of the gold key"):
@@ -125,6 +134,10 @@ def test_packed_elsewhere(model, semeval2013_folder, tmp_path):
     here = wsi.evaluate(dataset, PolyLMSystem(model, granularity=0.5, source="prediction"))
     assert there.key == here.key
     assert there.scores == here.scores
+    with pytest.raises(UserError, match="needs the confusions"):
+        packed.evaluate(model.network, granularity=0.5)
+    Packed.make(dataset, model.pipeline, 24).save(tmp_path / "no suffix")
+    assert Packed.load(tmp_path / "no suffix").dataset == packed.dataset
     (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04")
     for name in ("bad.npz", "none.npz"):
         with pytest.raises(UserError):

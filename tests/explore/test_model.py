@@ -16,6 +16,8 @@ def test_round_trip(tmp_path):
     again = polylm.load(tmp_path, device="cpu")
     assert again.granularity == 0.4
     assert polylm.load(tmp_path, granularity=0.7, device="cpu").granularity == 0.7
+    polylm.load(tmp_path, granularity=0.7, device="cpu").save_pretrained(tmp_path / "again")
+    assert polylm.load(tmp_path / "again", device="cpu").granularity == 0.7
     assert again.vocabulary.words == model.vocabulary.words
     assert again.pipeline.settings == model.pipeline.settings
     words = torch.tensor([[4, 12, 15]])
@@ -31,6 +33,9 @@ def test_what_does_not_fit(tmp_path):
         Model(model.network, model.vocabulary, granularity=0.5)
     (tmp_path / "vocabulary.tsv").write_text("".join((tmp_path / "vocabulary.tsv").open().readlines()[:-1]))
     with pytest.raises(UserError, match="do not belong together"):
+        polylm.load(tmp_path)
+    (tmp_path / "text.json").write_text('{"tagger_sha256": 5}')
+    with pytest.raises(UserError, match="its tagger_sha256 is 5"):
         polylm.load(tmp_path)
     (tmp_path / "text.json").unlink()
     with pytest.raises(UserError, match="cannot read text"):

@@ -110,6 +110,10 @@ class Source:
             yield _checked(chunk, self.path, offset, errors)
             offset += len(chunk)
 
+    def read(self) -> bytes:
+        """All of it, decompressed."""
+        return b"".join(self._blocks())
+
     @property
     def kind(self) -> str:
         """How the file is read: its suffix where that names a compression, else nothing."""

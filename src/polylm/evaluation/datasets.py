@@ -5,12 +5,14 @@ that are used. Nothing else of an archive is unpacked.
 """
 
 import hashlib
+import http.client
 import re
 import tarfile
 import tempfile
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +36,7 @@ class Dataset:
     def to_dict(self) -> dict[str, str | bool]:
         fetched = self.url is not None
         fields = {"name": self.name, "title": self.title, "home": self.home, "licence": self.licence}
-        return {**fields, "layout": self.layout, "fetched": fetched}
+        return {**fields, "layout": self.layout, "fetch": fetched}
 
 
 DATASETS = {
@@ -112,7 +114,7 @@ def how_to_get(name: str) -> str:
 
 def fetch(dataset: Dataset, out: str | Path, *, report: Callable[[int, int], None] | None = None) -> Path:
     """Download a data set into a folder that is not there yet, check it, and only then give it its name."""
-    out = Path(out)
+    out = Path(out).resolve()
     if dataset.url is None:
         raise UserError(f"{dataset.name} cannot be fetched: its licence is not stated. {how_to_get(dataset.name)}")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -152,18 +154,19 @@ def _download(dataset: Dataset, path: Path, report: Callable[[int, int], None] |
     by_hand = f"Get it by hand from {dataset.home} and put into one folder {dataset.layout}"
     try:
         with urllib.request.urlopen(dataset.url, timeout=60) as response, path.open("wb") as file:
-            total = int(response.headers.get("Content-Length") or 0)
+            length = response.headers.get("Content-Length") or ""
+            total = int(length) if length.isdigit() else 0
             done = 0
             while block := response.read(1 << 16):
                 file.write(block)
                 done += len(block)
-                if report:
-                    report(done, max(total, done))
+                if report and total:
+                    report(done, total)
             if total and done != total:
                 raise UserError(f"{dataset.url} broke off after {done:,} of {total:,} bytes: try again")
     except urllib.error.HTTPError as error:
         raise UserError(f"{dataset.url} answers {error.code} {error.reason}. {by_hand}") from None
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
         raise UserError(f"{dataset.url} cannot be reached ({reason}). {by_hand}") from None
 
@@ -186,5 +189,6 @@ def _members(archive: Path, dataset: Dataset) -> Iterator[tuple[str, bytes]]:
                 if match and file:
                     with file:
                         yield match[1], file.read()
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
-        raise UserError(f"what {dataset.url} gave is not a whole archive: {error}") from None
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, zlib.error, RuntimeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise UserError(f"what {dataset.url} gave is not a whole archive: {reason}") from None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from polylm.model.polylm import PolyLM
     from polylm.model.readout import Source
-    from polylm.text.pipeline import TextPipeline, Word
+    from polylm.text.pipeline import TextPipeline, Tokens, Word
 
 Report = Callable[[int, int], None]  # done, total
 
@@ -99,6 +99,8 @@ def read(
             "encode it with the vocabulary of the model"
         )
     device = model.embeddings.device
+    was_training = model.training
+    model.eval()
     q = np.zeros((len(encoded), model.inventory.max_senses), dtype=np.float32)
     y = np.zeros((len(encoded), model.config.d_model), dtype=np.float32) if output else None
     done, total = 0, len(encoded)
@@ -120,6 +122,7 @@ def read(
         done += len(members)
         if report:
             report(done, total)
+    model.train(was_training)
     q[~encoded.known] = 0
     return q, y
 
@@ -178,7 +181,7 @@ def _read_text(group: Sequence[Instance], pipeline: "TextPipeline") -> tuple[lis
     assert vocabulary is not None
     text = group[0].text
     tokens = pipeline.encode(text)
-    words_of_focus = [tokens.word_at(instance.start) for instance in group]
+    words_of_focus = [_focus_word(tokens, instance) for instance in group]
     lemmas = [vocabulary.get(instance.lemma, -1) for instance in group]
     lemmas = [-1 if lemma == vocabulary[UNKNOWN] else lemma for lemma in lemmas]
     replaced: dict[int, list[int]] = {}
@@ -202,6 +205,25 @@ def _read_text(group: Sequence[Instance], pipeline: "TextPipeline") -> tuple[lis
     ids += [*tokens.ids[done:].tolist(), line]
     places = [place_of_word[word] for word in words_of_focus if word is not None]
     return ids, places, [lemma if ids[place] == lemma else -1 for place, lemma in zip(places, lemmas, strict=True)]
+
+
+def _focus_word(tokens: "Tokens", instance: Instance) -> int | None:
+    """The word of the focus; of several (a quotation mark, a compound) the one that can have the lemma."""
+    first = tokens.word_at(instance.start)
+    if first is None:
+        return None
+    inside = [first]
+    while inside[-1] + 1 < len(tokens.words) and tokens.words[inside[-1] + 1].start < instance.end:
+        inside.append(inside[-1] + 1)
+    if len(inside) == 1:
+        return first
+    from polylm.text.lemmatizer import lemmas_of
+
+    for word in inside:
+        form = tokens.words[word].text.lower()
+        if instance.lemma in (form, tokens.words[word].lemma) or instance.lemma in lemmas_of(form, instance.pos):
+            return word
+    return next((word for word in reversed(inside) if tokens.words[word].text.isalpha()), first)
 
 
 def _marker(word: "Word", instance: Instance) -> str | None:

@@ -40,8 +40,24 @@ def parse_xml(path: Path) -> ElementTree.Element:
     """The root of an XML file, or a sentence that says which file is broken."""
     try:
         return ElementTree.parse(path).getroot()
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # the last two for encodings
         raise UserError(f"{path} is not well-formed XML: {error}") from None
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file; only a line feed ends one."""
+    try:
+        return path.read_bytes().decode("utf-8-sig").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        number = error.object[: error.start].count(b"\n") + 1
+        raise UserError(f"{path}, line {number}: this is not UTF-8 text") from None
+
+
+def needed(instances: list[Instance], path: Path, home: str) -> list[Instance]:
+    """A data set has instances."""
+    if not instances:
+        raise UserError(f"{path} holds no instances. {home}")
+    return instances
 
 
 def joined(before: str, focus: str, after: str) -> tuple[str, int, int]:

@@ -6,6 +6,7 @@ is 1. In memory a key is `{lemma: {instance: {label: weight}}}`, in the order of
 
 import gzip
 import math
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -47,7 +48,10 @@ def write_key(path: str | Path, key: Key, *, weights: bool = True) -> None:
     lines = []
     for lemma, instances in key.items():
         for instance, labels in instances.items():
-            answers = [f"{label}/{weight:.4f}" for label, weight in labels.items()] if weights else [next(iter(labels))]
+            if weights:
+                answers = [f"{label}/{weight:.4f}" for label, weight in labels.items()]
+            else:  # a label with a slash needs a weight, or what follows the slash would pass for it
+                answers = [f"{label}/1" if "/" in label else label for label in list(labels)[:1]]
             lines.append(" ".join((lemma, instance, *answers)))
     write_bytes(Path(path), "".join(f"{line}\n" for line in lines).encode())
 
@@ -60,7 +64,7 @@ def _read(path: Path) -> bytes:
         raise UserError(f"{path} is a folder: name the key file in it") from None
     except FileNotFoundError:
         raise UserError(f"there is no file {path}") from None
-    except (gzip.BadGzipFile, EOFError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f"{path} is damaged: {error}") from None
 
 

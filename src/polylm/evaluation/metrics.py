@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Labels = Mapping[str, float]
-Key = Mapping[str, Mapping[str, Labels]]
+from polylm.evaluation.keys import Key, Labels
+
 Array = NDArray[Any]
 
 _BLOCK = 1 << 22  # cells of an instance-by-instance table that are looked at together
@@ -47,10 +47,6 @@ class Measure:
         if self.rule == "harmonic":
             means["score"] = _harmonic(*(means[name] for name in self.parts))
         return means
-
-    def per_pos(self) -> dict[str, dict[str, float]]:
-        """Nouns, verbs and adjectives apart: by the letter after the last dot of a lemma."""
-        return {pos: self.over(lemmas) for pos, lemmas in by_pos(self.per_lemma).items()}
 
 
 def by_pos(lemmas: Iterable[str]) -> dict[str, list[str]]:

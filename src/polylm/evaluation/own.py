@@ -1,28 +1,38 @@
 """Anybody's own data: a file of JSON objects, one a line, each a focus word in its context with its sense.
 
 `{"left": "He sat on the ", "focus": "bank", "right": " of the river.", "lemma": "bank", "pos": "n", "sense": "shore"}`,
-and an `id` if you like. Plain or compressed.
+and an `id` if you like. `pos` is n, v, j or r (noun, verb, adjective, adverb). Plain or compressed.
 """
 
 import json
 from pathlib import Path
 from typing import Any
 
-from polylm.corpus.sources import find_sources, lines_of
+from polylm.corpus.sources import find_sources
 from polylm.errors import UserError
 from polylm.evaluation.instances import Instance, WSIDataset
+from polylm.text.tokenizer import normalize
 
 FIELDS = ("left", "focus", "right", "lemma", "pos", "sense")
+_NAMES = {"n": "noun nn", "v": "verb vb", "j": "a s adj adjective jj", "r": "adv adverb rb"}
+_POS = {name: pos for pos, names in _NAMES.items() for name in (pos, *names.split())}
 
 
 def read(path: str | Path) -> WSIDataset:
     """The instances of a file, and their senses as gold."""
     path = Path(path)
     if not path.is_file():
-        raise UserError(f"there is no file {path}: name a file with a JSON object a line ({', '.join(FIELDS)})")
+        what = "is not a file" if path.exists() else "is not there"
+        raise UserError(f"{path} {what}: name a file with a JSON object a line ({', '.join(FIELDS)})")
+    data = find_sources([path])[0].read()
+    try:
+        lines = data.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}, line {data[: error.start].count(10) + 1}: this is not UTF-8: convert it first"
+        ) from None
     instances: list[Instance] = []
     gold: dict[str, dict[str, dict[str, float]]] = {}
-    lines = (line for chunk in find_sources([path])[0].chunks() for line in lines_of(chunk))
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -41,7 +51,7 @@ def read(path: str | Path) -> WSIDataset:
 def _instance(line: str, where: str, number: int) -> tuple[Instance, str]:
     try:
         row: Any = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{where}: this is not JSON: {error}") from None
     if not isinstance(row, dict):
         raise UserError(f"{where}: this is not a JSON object")
@@ -55,8 +65,11 @@ def _instance(line: str, where: str, number: int) -> tuple[Instance, str]:
     left, focus = row["left"], row["focus"].strip()
     lead = len(row["focus"]) - len(row["focus"].lstrip())
     start = len(left) + lead
-    lemma, pos = "_".join(row["lemma"].lower().split()), "_".join(row["pos"].split()) or "x"
-    name = str(row.get("id", f"{lemma}.{pos}.{number}"))
+    lemma = "_".join(normalize(word).lower() for word in row["lemma"].split())
+    pos = _POS.get(row["pos"].strip().lower(), "_".join(row["pos"].split()) or "x")
+    name = f"{lemma}.{pos}.{number}" if row.get("id") is None else str(row["id"])
+    if not f"{lemma}{pos}{name}".isprintable():
+        raise UserError(f"{where}: the lemma, class or id holds characters that cannot be written")
     if not name or len(name.split()) != 1:
         raise UserError(f"{where}: the id {name!r} should be one word: key files are cut at spaces")
     text = left + row["focus"] + row["right"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polylm.atomic import replacing
 from polylm.errors import UserError
 from polylm.evaluation.encoding import Encoded, Report, encode, read
 from polylm.evaluation.instances import Instance, WSIDataset
@@ -49,7 +50,8 @@ class Packed:
             "gold": self.dataset.gold,
         }
         arrays: dict[str, Any] = {field.name: getattr(self.encoded, field.name) for field in fields(Encoded)}
-        np.savez_compressed(path, dataset=np.frombuffer(json.dumps(described).encode(), dtype=np.uint8), **arrays)
+        with replacing(path) as file:
+            np.savez_compressed(file, dataset=np.frombuffer(json.dumps(described).encode(), dtype=np.uint8), **arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> "Packed":
@@ -58,13 +60,12 @@ class Packed:
             with np.load(path, allow_pickle=False) as arrays:
                 described = json.loads(arrays["dataset"].tobytes())
                 values: dict[str, Any] = {field.name: arrays[field.name] for field in fields(Encoded)}
-        except FileNotFoundError:
-            raise UserError(f"there is no file {path}") from None
-        except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
-            raise UserError(f"{path} is not a packed test set: {error}") from None
-        instances = [Instance(name, lemma, pos, "", 0, 0) for name, lemma, pos in described["instances"]]
-        dataset = WSIDataset(described["name"], described["task"], instances, described["gold"])
-        return cls(dataset, Encoded(**{**values, **{name: int(values[name]) for name in _NUMBERS}}))
+            instances = [Instance(name, lemma, pos, "", 0, 0) for name, lemma, pos in described["instances"]]
+            dataset = WSIDataset(described["name"], described["task"], instances, described["gold"])
+            return cls(dataset, Encoded(**{**values, **{name: int(values[name]) for name in _NUMBERS}}))
+        except (ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, zipfile.BadZipFile) as error:
+            what = "there is no file" if isinstance(error, FileNotFoundError) else "this is no packed test set:"
+            raise UserError(f"{what} {path}") from None
 
     def evaluate(
         self,
@@ -78,6 +79,8 @@ class Packed:
         report: Report | None = None,
     ) -> Evaluation:
         """What a network makes of it."""
+        if not 0 <= granularity <= 1 or (granularity < 1 and merging is None):
+            raise UserError(f"a granularity of {granularity} needs the confusions of the model, and is from 0 to 1")
         q, _ = read(network, self.encoded, source=source, weight=weight, report=report)
         q = merged(q, self.encoded, merging, granularity)
         probs = labelled(q, self.encoded, network.inventory, self.dataset.instances)

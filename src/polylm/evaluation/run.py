@@ -35,6 +35,8 @@ Task = Callable[["PolyLMSystem", str], Result]
 
 def reader(dataset: str, data: Path, *, semcor: Path | None = None, wordnet: Path | None = None) -> Task:
     """Read a data set; what is returned evaluates a system on it."""
+    if dataset != "wsd" and (semcor is not None or wordnet is not None):
+        raise UserError("--semcor and --wordnet are for wsd alone")
     if dataset == "wic":
         pairs = wic.read_pairs(data)
         return lambda system, _: _wic(pairs, system)
@@ -64,24 +66,33 @@ def evaluate(
     granularity: float | None = None,
     device: "Device" = "auto",
     report: Report | None = None,
+    reading: Report | None = None,
 ) -> Result:
     """Load a model and evaluate it. Of JSON, `source`, `weight`, `granularity` and `model` say how."""
     from polylm.evaluation.systems import PolyLMSystem
     from polylm.explore.model import load
 
     loaded = load(model, device=device, granularity=granularity)
-    system = PolyLMSystem(loaded, source=source, weight=weight, report=report)
+    if loaded.network.c_d is None:
+        if source == "disambiguation":
+            raise UserError("this model has no disambiguation layer: use --source prediction")
+        source = "prediction"
+    system = PolyLMSystem(loaded, source=source, weight=weight, report=report, reading=reading)
     how = f"{source}, granularity {system.granularity:g}" + (f", weight {weight:g}" if source == "both" else "")
     result = task(system, f"this model ({how})")
-    settings = {"source": source, "weight": weight, "granularity": system.granularity, "model": str(model or "")}
+    settings = {"source": source, "granularity": system.granularity, "model": str(model or "")}
+    if source == "both":
+        settings["weight"] = weight
     return Result(result.table, {**result.values, **settings}, result.note, result.write_key)
 
 
 def _wsi(evaluation: wsi.Evaluation, name: str) -> Result:
     graded = evaluation.dataset.task == "semeval2013"
     unknown = evaluation.unknown
-    note = f"not in the vocabulary, answered with one sense: {', '.join(unknown)}" if unknown else ""
-    values = {**evaluation.to_dict(), "published": report.published(evaluation.dataset.name)}
+    shown = ", ".join(unknown[:10]) + (f" and {len(unknown) - 10} more" if len(unknown) > 10 else "")
+    note = f"not in the vocabulary, answered with one sense: {shown}" if unknown else ""
+    published = report.published(evaluation.dataset.name) if evaluation.dataset.task != "own" else {}
+    values = {**evaluation.to_dict(), "published": published}
     return Result(
         report.evaluation_table(evaluation, name),
         values,
@@ -94,7 +105,7 @@ def _wic(pairs: dict[str, wic.Pairs], system: "PolyLMSystem") -> Result:
     result = wic.evaluate(pairs, system, report=system.report)
 
     def refuse(_: Path) -> None:
-        raise UserError("WiC has no key files: leave --out away")
+        raise UserError("WiC has no key files")
 
     return Result(report.wic_table(result), result.to_dict(), "", refuse)
 

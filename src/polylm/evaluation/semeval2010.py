@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from polylm.errors import UserError
-from polylm.evaluation.instances import Instance, WSIDataset, find_folder, parse_xml
+from polylm.evaluation.instances import Instance, WSIDataset, find_folder, needed, parse_xml
 from polylm.evaluation.keys import read_key
 from polylm.text.lemmatizer import lemmas_of
 from polylm.text.tokenizer import tokenize
@@ -27,6 +27,7 @@ def read(folder: str | Path) -> WSIDataset:
     if not paths:
         raise UserError(f"{root / 'test_data'} holds no XML files. {how_to_get('semeval2010')}")
     instances = [_instance(element, path) for path in paths for element in parse_xml(path)]
+    needed(instances, root / "test_data", how_to_get("semeval2010"))
     return WSIDataset("semeval2010", "semeval2010", instances, read_key(gold))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from polylm.errors import UserError
-from polylm.evaluation.instances import Instance, WSIDataset, find_folder, joined, offset_instance, parse_xml
+from polylm.evaluation.instances import Instance, WSIDataset, find_folder, joined, needed, offset_instance, parse_xml
 from polylm.evaluation.keys import read_key
 
 GOLD = "keys/gold/all.key"
@@ -30,6 +30,7 @@ def read(folder: str | Path) -> WSIDataset:
         instances = read_offsets(root / XML)
     else:
         raise UserError(f"{root} holds neither {SENSEVAL2} nor {XML}. {how_to_get('semeval2013')}")
+    needed(instances, root / "contexts", how_to_get("semeval2013"))
     return WSIDataset("semeval2013", "semeval2013", instances, read_key(root / GOLD))
 
 
@@ -40,6 +41,7 @@ def read_trial(folder: str | Path) -> WSIDataset:
     for file in (TRIAL_GOLD, TRIAL):
         root = find_folder(folder, home=lambda: how_to_get("semeval2013-trial"), has=file)
     instances = [offset_instance(element, root / TRIAL) for element in parse_xml(root / TRIAL)]
+    needed(instances, root / TRIAL, how_to_get("semeval2013-trial"))
     return WSIDataset("semeval2013-trial", "semeval2013", instances, read_key(root / TRIAL_GOLD))
 
 

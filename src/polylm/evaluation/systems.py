@@ -45,15 +45,17 @@ class PolyLMSystem:
         weight: float = 0.6,
         granularity: float | None = None,
         report: Report | None = None,
+        reading: Report | None = None,
     ) -> None:
         from polylm.explore.model import checked_dial
 
-        self.model, self.source, self.weight, self.report = model, source, weight, report
+        self.model, self.source, self.weight = model, source, weight
+        self.reading, self.report = reading, report  # of the text, and of the network
         self.granularity = checked_dial(model.granularity if granularity is None else granularity, model.merging)
 
     def encode(self, instances: Sequence[Instance]) -> Encoded:
         """The instances as ids, which can be read elsewhere."""
-        return encode(instances, self.model.pipeline, self.model.network.config.max_length)
+        return encode(instances, self.model.pipeline, self.model.network.config.max_length, report=self.reading)
 
     def sense_probs(self, instances: Sequence[Instance]) -> list[dict[str, float]]:
         """Labels are `lemma.pos.k`, k the number of the sense: bank.n.3 is bank#3."""

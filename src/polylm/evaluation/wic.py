@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polylm.errors import UserError
-from polylm.evaluation.encoding import Report, encode, read
-from polylm.evaluation.instances import Instance, find_folder
+from polylm.evaluation.encoding import Report, read
+from polylm.evaluation.instances import Instance, find_folder, read_lines
 
 if TYPE_CHECKING:
     from polylm.evaluation.systems import PolyLMSystem
@@ -59,7 +59,7 @@ def evaluate(pairs: dict[str, Pairs], system: "PolyLMSystem", *, report: Report 
         raise UserError("WiC needs its training pairs with their labels: train/train.gold.txt is missing")
     model = system.model
     instances = [instance for split in pairs.values() for instance in split.instances]
-    encoded = encode(instances, model.pipeline, model.network.config.max_length)
+    encoded = system.encode(instances)
     q, y = read(model.network, encoded, source=system.source, weight=system.weight, output=True, report=report)
     assert y is not None
     q = merged(q, encoded, model.merging, system.granularity)
@@ -127,7 +127,9 @@ def _logistic_rule(features: NDArray[np.float64], same: NDArray[np.bool_]) -> tu
 def _split(root: Path, split: str) -> Pairs:
     data = root / split / f"{split}.data.txt"
     gold = root / split / f"{split}.gold.txt"
-    rows, labels = (path.read_text(encoding="utf-8").splitlines() for path in (data, gold))
+    rows, labels = read_lines(data), read_lines(gold)
+    if rows == [""]:
+        raise UserError(f"{data} is empty")
     if len(rows) != len(labels):
         raise UserError(f"{gold} has {len(labels)} lines and {data} {len(rows)}: they do not belong together")
     instances: list[Instance] = []

@@ -5,8 +5,13 @@ stands at words with WordNet sense w. A word gets the w with the largest sum of 
 SemCor, or not known to the model, or has one sense there, it gets its first sense, as the baseline does.
 """
 
+import bz2
+import gzip
+import io
+import lzma
 import re
 import tarfile
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polylm.errors import UserError
-from polylm.evaluation.encoding import Report, encode, read
-from polylm.evaluation.instances import Instance, find_folder, parse_xml
+from polylm.evaluation.encoding import Report, read
+from polylm.evaluation.instances import Instance, find_folder, parse_xml, read_lines
 
 if TYPE_CHECKING:
     from polylm.evaluation.systems import PolyLMSystem
@@ -59,7 +64,8 @@ def evaluate(
 ) -> WSDResult:
     """Map senses on SemCor, answer every data set."""
     frequency = _frequencies(semcor)
-    first = {word: _most_frequent(senses, frequency[word]) for word, senses in inventory.items()}
+    first = {word: max(counts, key=lambda sense: counts[sense]) for word, counts in frequency.items() if counts}
+    first |= {word: _most_frequent(senses, frequency[word]) for word, senses in inventory.items()}
     wanted = {(i.lemma, i.pos) for labelled in datasets.values() for i in labelled.instances}
     useful = {word for word in wanted if len(frequency[word]) > 1 and _several(word[0], system)}
     training = [
@@ -75,6 +81,7 @@ def evaluate(
     predicted = {
         id(instance): _predict(row, counts[instance.lemma, instance.pos])
         for instance, row in zip(asked, q[len(training) :], strict=True)
+        if row.any()
     }
     f1, mfs, sizes, mapped, key = {}, {}, {}, {}, {}
     for name, labelled in datasets.items():
@@ -85,7 +92,7 @@ def evaluate(
             right, right_first = right + (answer in senses), right_first + (base in senses)
             by_model += id(instance) in predicted
             key[f"{name}.{instance.id}"] = answer
-        n = max(len(labelled.instances), 1)
+        n = len(labelled.instances)
         f1[name], mfs[name], sizes[name], mapped[name] = right / n, right_first / n, n, by_model
     total = sum(sizes.values())
     f1["ALL"], mfs["ALL"] = (sum(part[name] * sizes[name] for name in sizes) / total for part in (f1, mfs))
@@ -101,7 +108,7 @@ def _distributions(instances: Sequence[Instance], system: "PolyLMSystem", report
     from polylm.evaluation.systems import merged
 
     network = system.model.network
-    encoded = encode(instances, system.model.pipeline, network.config.max_length)
+    encoded = system.encode(instances)
     q, _ = read(network, encoded, source=system.source, weight=system.weight, report=report)
     return merged(q, encoded, system.model.merging, system.granularity)
 
@@ -145,9 +152,12 @@ def read_labelled(stem: Path) -> Labelled:
         if not path.exists():
             raise UserError(f"{path} is missing")
     right = {}
-    for line in gold.read_text(encoding="utf-8").splitlines():
-        name, *senses = line.split()
-        right[name] = tuple(senses)
+    for number, line in enumerate(read_lines(gold), 1):
+        if line.strip():
+            name, *senses = line.split()
+            if not senses:
+                raise UserError(f"{gold}, line {number}: {name} has no sense")
+            right[name] = tuple(senses)
     instances: list[Instance] = []
     for document in parse_xml(data).iter("text"):
         words: list[tuple[str, tuple[str, str, str] | None]] = []
@@ -155,20 +165,25 @@ def read_labelled(stem: Path) -> Labelled:
             if element.tag == "wf":
                 words.append((element.text or "", None))
             elif element.tag == "instance":
+                missing = {"id", "lemma", "pos"} - set(element.attrib)
+                if missing:
+                    raise UserError(f"{data}: an instance lacks its {sorted(missing)[0]}")
                 pos = _POS.get(element.attrib["pos"], element.attrib["pos"].lower())
                 words.append((element.text or "", (element.attrib["id"], element.attrib["lemma"].lower(), pos)))
         instances += _document(words)
-    missing = [instance.id for instance in instances if instance.id not in right]
-    if missing:
-        raise UserError(f"{gold} has no sense for {missing[0]}, which is in {data}")
+    unanswered = [instance.id for instance in instances if instance.id not in right]
+    if unanswered:
+        raise UserError(f"{gold} has no sense for {unanswered[0]}, which is in {data}")
+    if not instances:
+        raise UserError(f"{data} holds no instances")
     return Labelled(instances, [right[instance.id] for instance in instances])
 
 
 def read_semcor(path: str | Path) -> Labelled:
     """SemCor 3.0 (a folder, or an archive of it), or the framework's semcor.data.xml."""
     path = Path(path)
-    if path.name == "semcor.data.xml":
-        return read_labelled(path.parent / "semcor")
+    if path.name == "semcor.data.xml" or (path / "semcor.data.xml").exists():
+        return read_labelled((path if path.is_dir() else path.parent) / "semcor")
     instances: list[Instance] = []
     senses: list[tuple[str, ...]] = []
     for name, text in sorted(_files(path, r"brown[12v]/tagfiles/(br-\w+)")):
@@ -199,10 +214,13 @@ def read_wordnet(path: str | Path) -> dict[tuple[str, str], list[str]]:
     """(lemma, pos) -> sense keys in WordNet's order, from index.sense in a folder or an archive."""
     for _, text in _files(Path(path), r"(index\.sense)"):
         numbered: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
-        for line in text.splitlines():
-            key, _, number, _ = line.split()
-            lemma, _, rest = key.partition("%")
-            numbered[lemma, _SS_TYPE[rest[0]]].append((int(number), key))
+        for line_number, line in enumerate(text.splitlines(), 1):
+            try:
+                key, _, number, _ = line.split()
+                lemma, _, rest = key.partition("%")
+                numbered[lemma, _SS_TYPE[rest[0]]].append((int(number), key))
+            except (ValueError, KeyError, IndexError):
+                raise UserError(f"index.sense of {path}, line {line_number}: {line!r} is not a sense") from None
         return {word: [key for _, key in sorted(senses)] for word, senses in numbered.items()}
     raise UserError(f"{path} holds no WordNet: it has no index.sense")
 
@@ -213,7 +231,7 @@ def find_beside(folder: str | Path, name: str) -> Path:
 
     here = Path(folder).absolute()
     for place in (here, here.parent, here.parent.parent):
-        found = sorted(path for path in place.glob(f"{name}*") if not path.name.startswith("."))
+        found = sorted(path for path in place.iterdir() if path.name.lower().startswith(name))
         if found:
             return found[0]
     raise UserError(f"there is no {name} in {folder} or beside it: name it with --{name}. {how_to_get(name)}")
@@ -240,13 +258,28 @@ def _files(path: Path, pattern: str) -> Iterator[tuple[str, str]]:
                 yield match[1], file.read_text(encoding="utf-8", errors="replace")
         return
     try:
-        with tarfile.open(path) as archive:
+        data = _decompressed(path)
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             for member in archive:
                 match = wanted.fullmatch(member.name)
                 content = archive.extractfile(member) if match and member.isfile() else None
                 if match and content:
                     yield match[1], content.read().decode("utf-8", "replace")
+            end = archive.offset
+        if data[end:].strip(b"\0"):  # tarfile takes a damaged header for the end
+            raise tarfile.ReadError("it is damaged")
     except FileNotFoundError:
         raise UserError(f"there is no {path}") from None
-    except (tarfile.TarError, EOFError) as error:
-        raise UserError(f"{path} cannot be read as an archive: {error}") from None
+    except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, ValueError, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise UserError(f"{path} cannot be read as an archive: {reason}") from None
+
+
+def _decompressed(path: Path) -> bytes:
+    """To the very end, so that sums are checked."""
+    data = path.read_bytes()
+    for signature, module in ((b"\x1f\x8b", gzip), (b"\xfd7zXZ\0", lzma), (b"BZh", bz2)):
+        if data.startswith(signature):
+            plain: bytes = module.decompress(data)
+            return plain
+    return data

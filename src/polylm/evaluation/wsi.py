@@ -61,6 +61,11 @@ def judge(dataset: WSIDataset, probs: Sequence[Mapping[str, float]], *, baseline
     if len(probs) != len(dataset.instances):
         raise ValueError(f"the system gave {len(probs)} distributions for {len(dataset.instances)} instances")
     graded = dataset.task == "semeval2013"
+    seen = set()
+    for instance in dataset.instances:
+        if (instance.target, instance.id) in seen:
+            raise UserError(f"{instance.id} of {instance.target} is in the data set twice")
+        seen.add((instance.target, instance.id))
     key = answers(dataset.instances, probs, graded=graded)
     unknown = {instance.target: None for instance, q in zip(dataset.instances, probs, strict=True) if not q}
     in_gold = [i for i in dataset.instances if i.id in dataset.gold.get(i.target, {})]

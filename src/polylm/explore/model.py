@@ -48,6 +48,8 @@ class Model:
 
     def save_pretrained(self, folder: str | Path, *, precision: Precision = "float32") -> None:
         """Write everything that `polylm.load` needs."""
+        if self.merging is not None:
+            self.merging.dial = self.granularity
         files = {VOCABULARY: self.vocabulary.to_bytes(), TEXT: self.pipeline.settings.to_bytes()}
         save_pretrained(self.network, folder, granularity=self.merging, precision=precision, files=files)
 

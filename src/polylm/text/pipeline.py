@@ -48,6 +48,10 @@ class TextSettings:
             known = {field.name for field in fields(cls)}
             if not isinstance(values, dict) or set(values) - known:
                 raise ValueError("it holds other settings than this version of polylm knows")
+            kinds = {"lemmatize": bool, "tagger": str, "tagger_sha256": str | None}
+            wrong = [name for name, value in values.items() if not isinstance(value, kinds[name])]
+            if wrong:
+                raise ValueError(f"its {wrong[0]} is {values[wrong[0]]!r}")
             return cls(**values)
         except (OSError, ValueError, TypeError) as error:
             raise UserError(f"{path} could not be read as text settings: {error}") from None

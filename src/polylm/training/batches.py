@@ -15,8 +15,8 @@ from torch import Tensor
 from polylm.corpus.shards import PreparedCorpus
 from polylm.errors import UserError
 from polylm.training.config import TrainConfig
+from polylm.training.monitor import N_SPECIAL
 
-N_SPECIAL = 4  # [PAD] [UNK] [MASK] [LINE]: never put in the place of a word
 MASK, LINE = 2, 3
 _BLOCK = 8192  # ids that are held out together
 

@@ -19,6 +19,7 @@ from polylm.model.config import ModelConfig
 from polylm.model.polylm import PolyLM
 
 LOG = "log.jsonl"
+N_SPECIAL = 4  # words that are marks: [PAD] [UNK] [MASK] [LINE]
 
 
 class Monitor:
@@ -101,13 +102,21 @@ def sense_counts(model: PolyLM) -> dict[str, float]:
 
 @torch.no_grad()
 def neighbours(model: PolyLM, word: int, words: Sequence[str], topn: int = 5) -> list[str]:
-    """For each living sense of a word its share and the nearest senses of other words, common component removed."""
+    """For each living sense of a word its share and the nearest senses of other words.
+
+    Sense vectors share a large common component: their mean and three main directions are removed.
+    """
     inventory = model.inventory
-    vectors = model.embeddings.float() - model.embeddings.float().mean(dim=0)
+    vectors = model.embeddings.detach().float()
+    vectors = vectors - vectors.mean(dim=0)
+    _, directions = torch.linalg.eigh(vectors.T @ vectors)  # in rising order
+    main = directions[:, -3:]
+    vectors = vectors - (vectors @ main) @ main.T
     vectors = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-9)
     shares, dead = model.shares(), model.dead_senses()
     first, n = int(inventory.first[word]), int(inventory.n_senses[word])
     usable = ~dead & inventory.predicted
+    usable[: int(inventory.first[N_SPECIAL])] = False
     lines = []
     for row in sorted(range(first, first + n), key=lambda row: -float(shares[row])):
         if dead[row]:

@@ -130,6 +130,7 @@ class Trainer:
         self.step, self.phase = 0, 1 if config.start == "split" and init is None else 2
         self.best_loss = math.inf
         self._signal: int | None = None
+        self.stop_after: int | None = None  # a step to stop after, as if the process had been killed
         self._new_model(init)
         found = state.latest(self.out) if resume else None
         if found is not None:
@@ -265,6 +266,8 @@ class Trainer:
                     self._window_started, self._window_step = time.monotonic(), self.step
             share = self.clock.share(self.step)
             self._look_around(share)
+            if self.step == self.stop_after:
+                return {}
         return self._finish()
 
     def _train_step(self, now: Values) -> Tensor:

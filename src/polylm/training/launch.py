@@ -1,0 +1,149 @@
+"""From the words of a command to a run: defaults, then a file of settings, then flags; and the dry run."""
+
+import json
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from polylm.errors import UserError
+from polylm.model.config import ModelConfig
+from polylm.model.polylm import PolyLM
+from polylm.training import distributed
+from polylm.training.config import TrainConfig, defaults_for, parse_budget
+from polylm.training.trainer import Callbacks, Trainer
+
+_MODEL_FIELDS = {field.name for field in fields(ModelConfig)}
+
+
+def train(
+    data: Path,
+    out: Path,
+    *,
+    size: str = "base",
+    budget: str | None = None,
+    steps: int | None = None,
+    resume: bool = False,
+    init: Path | None = None,
+    config: Path | None = None,
+    settings: list[str] | None = None,
+    flags: dict[str, Any] | None = None,
+    checkpoint_every: str | None = None,
+    watch: tuple[str, ...] = (),
+    dry_run: bool = False,
+    device: str = "auto",
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """What `polylm train` does; the summary of the run."""
+    kind = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise UserError("there is no CUDA device on this machine: use --device cpu")
+    changes = {**_from_file(config), **_from_settings(settings or []), **(flags or {})}
+    if budget is not None:
+        changes["seconds"] = parse_budget(budget)
+    if steps is not None:
+        changes["steps"] = steps
+    if checkpoint_every is not None:
+        changes["checkpoint_every"] = parse_budget(checkpoint_every)
+    if dry_run:
+        changes["steps"], changes["seconds"] = 8, None
+    elif changes.get("steps") is None and changes.get("seconds") is None:
+        raise UserError("say how long to train: --budget 25m, or --steps N")
+    model_config = getattr(ModelConfig, size)(**{k: v for k, v in changes.items() if k in _MODEL_FIELDS})
+    chosen = {**defaults_for(size, kind), **{k: v for k, v in changes.items() if k not in _MODEL_FIELDS}}
+    train_config = TrainConfig(steps=1).with_changes(**{"steps": None, "seconds": None, **chosen})
+    network = _load(init)
+    if network is not None:
+        model_config = network.config
+    callbacks = Callbacks(watch=watch)
+    try:
+        if dry_run:
+            return _dry_run(data, model_config, train_config, kind, network, callbacks)
+        trainer = Trainer(
+            data,
+            out,
+            model_config,
+            train_config,
+            device=kind,
+            resume=resume,
+            init=network,
+            callbacks=callbacks,
+            quiet=quiet,
+        )
+        return trainer.run()
+    finally:
+        distributed.stop()
+
+
+def _dry_run(
+    data: Path, model_config: ModelConfig, config: TrainConfig, kind: str, init: PolyLM | None, callbacks: Callbacks
+) -> dict[str, Any]:
+    """A few steps of everything: both phases, the split, evaluation, a checkpoint, taking it up again, the end."""
+    small = config.with_changes(
+        batch_tokens=8 * model_config.max_length * config.accumulate,
+        compile=False,
+        log_every=1,
+        checkpoint_steps=3,
+        split_vectors=8,
+        confusion_tokens=1024,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        begun = Trainer(data, Path(folder) / "run", model_config, small, device=kind, init=init, callbacks=callbacks)
+        begun.stop_after = 4
+        begun.run()
+        going_on = Trainer(
+            data, Path(folder) / "run", model_config, small, device=kind, init=init, callbacks=callbacks, resume=True
+        )
+        return going_on.run()
+
+
+def _load(folder: Path | None) -> PolyLM | None:
+    from polylm.model.checkpoint import from_pretrained
+
+    return None if folder is None else from_pretrained(folder)[0]
+
+
+def _from_file(path: Path | None) -> dict[str, Any]:
+    """A JSON object of settings; or the run.json of another run."""
+    if path is None:
+        return {}
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"there is no file {path}") from None
+    except (ValueError, IsADirectoryError) as error:
+        raise UserError(f"{path} is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise UserError(f"{path} is not a JSON object of settings")
+    if set(values) >= {"train", "model"}:
+        values = {**values["model"], **values["train"]}
+    return _known(values, str(path))
+
+
+def _from_settings(settings: list[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise UserError(f"--set {setting}: write NAME=VALUE")
+        try:
+            values[name.strip()] = json.loads(text)
+        except ValueError:
+            values[name.strip()] = text.strip()
+    return _known(values, "--set")
+
+
+def _known(values: dict[str, Any], where: str) -> dict[str, Any]:
+    known = {field.name for field in fields(TrainConfig)} | _MODEL_FIELDS
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise UserError(f"{where}: there is no setting {unknown[0]!r}; there are {', '.join(sorted(known))}")
+    kinds = {field.name: str(field.type) for field in (*fields(TrainConfig), *fields(ModelConfig))}
+    for name, value in values.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        wrong = ("int" in kinds[name] or "float" in kinds[name]) and not number and value is not None
+        if wrong and "str" not in kinds[name] and "Literal" not in kinds[name]:
+            raise UserError(f"{where}: {name} is a number, not {value!r}")
+    return values
