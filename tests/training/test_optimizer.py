@@ -1,0 +1,76 @@
+"""Muon: the direction of the nearest orthogonal matrix, stacked; state by name."""
+
+import pytest
+import torch
+from torch import nn
+
+from polylm.model.inventory import SenseInventory
+from polylm.model.polylm import PolyLM
+from polylm.training.optimizer import Muon, Optimizer, orthogonalized
+from tests.training.conftest import TINY, settings
+
+
+def test_orthogonalized():
+    torch.manual_seed(0)
+    matrices = torch.randn(3, 8, 20)
+    singular = torch.linalg.svdvals(orthogonalized(matrices))
+    assert ((singular > 0.6) & (singular < 1.3)).all()
+
+
+def test_muon_is_torchs_where_matrices_are_plain():
+    """torch's computes in bfloat16, so to its precision."""
+    if not hasattr(torch.optim, "Muon"):
+        pytest.skip("this torch has no Muon")
+    torch.manual_seed(0)
+    start = {"c_p.up": torch.randn(32, 16), "c_p.down": torch.randn(16, 32)}
+    ours = {name: nn.Parameter(value.clone()) for name, value in start.items()}
+    theirs = {name: nn.Parameter(value.clone()) for name, value in start.items()}
+    muon = Muon(ours, momentum=0.95, decay=0.01)
+    other = torch.optim.Muon(theirs.values(), lr=0.1, momentum=0.95, weight_decay=0.01, adjust_lr_fn="match_rms_adamw")
+    for _ in range(4):
+        for name, value in start.items():
+            gradient = torch.randn_like(value)
+            ours[name].grad, theirs[name].grad = gradient, gradient.clone()
+        muon.step(torch.tensor(0.1))
+        other.step()
+    for name, value in start.items():
+        moved = (ours[name] - value).norm()
+        assert (ours[name] - theirs[name]).norm() < 0.03 * moved
+
+
+def test_queries_keys_and_values_are_apart():
+    torch.manual_seed(0)
+    qkv = nn.Parameter(torch.zeros(24, 8))
+    qkv.grad = torch.cat([torch.randn(8, 8) * scale for scale in (1, 100, 1e-3)])
+    Muon({"c_p.layers.0.qkv.weight": qkv}).step(torch.tensor(1.0))
+    norms = [float(part.detach().norm()) for part in qkv.chunk(3)]
+    assert max(norms) / min(norms) < 1.3
+
+
+@pytest.mark.parametrize("name", ["muon", "adamw"])
+def test_state_goes_round(name):
+    """Two optimizers, one of which was loaded from the other's state, move alike, to the bit."""
+    torch.manual_seed(0)
+    model = PolyLM(TINY, SenseInventory([1, 1, 1, 1, 3, 3], excluded=[0, 2, 3]))
+    other = PolyLM(TINY, SenseInventory([1, 1, 1, 1, 3, 3], excluded=[0, 2, 3]))
+    first = Optimizer(model, settings(optimizer=name))
+    first.set_rate(0.5)
+
+    def step(model, optimizer, seed):
+        torch.manual_seed(seed)
+        for parameter in model.parameters():
+            parameter.grad = torch.randn_like(parameter)
+        optimizer.step()
+
+    for seed in range(3):
+        step(model, first, seed)
+    other.load_state_dict(model.state_dict())
+    second = Optimizer(other, settings(optimizer=name))
+    second.set_rate(0.5)
+    second.load({key: value.clone() for key, value in first.state().items()})
+    for seed in range(3, 6):
+        step(model, first, seed)
+        step(other, second, seed)
+    for a, b in zip(model.parameters(), other.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert any(key.startswith("muon.") for key in first.state()) == (name == "muon")

@@ -1,0 +1,65 @@
+"""Schedules are shares of the run; settings that make no sense are refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polylm.errors import UserError
+from polylm.training.config import TrainConfig, defaults_for, parse_budget
+from polylm.training.schedule import values
+from tests.training.conftest import settings
+
+
+@given(st.floats(0, 1), st.sampled_from(["split", "senses"]))
+def test_every_share_has_sensible_values(share, start):
+    now = values(settings(start=start, mask_rate_start=0.3), share)
+    assert 0 <= now.rate <= 1
+    assert 1 <= now.r <= 1.5
+    assert 0 <= now.lambda_m <= 0.1
+    assert 0.15 <= now.mask_rate <= 0.3
+
+
+def test_corners():
+    config = settings(start="senses")
+    assert values(config, 0.0).rate == 0
+    assert values(config, 0.02).rate == pytest.approx(0.98)
+    assert values(config, 1.0) == values(config, 7.0)
+    assert values(config, 1.0).rate == 0
+    assert (values(config, 0.45).r, values(config, 0.6).r, values(config, 0.75).r) == pytest.approx((1.0, 1.25, 1.5))
+    split = settings(start="split", phase_one=0.3)
+    assert values(split, 0.3).rate == 0  # new parameters: the rate rises again
+    assert values(split, 0.31).rate == pytest.approx(0.69)
+
+
+def test_budgets():
+    assert [parse_budget(text) for text in ("25m", "90s", "1.5h", "1h30m", "1h 2m 3s")] == [1500, 90, 5400, 5400, 3723]
+    for text in ("", "25", "m", "0m", "-5m", "5 minutes"):
+        with pytest.raises(UserError):
+            parse_budget(text)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"steps": None},
+        {"seconds": 5.0},
+        {"steps": 0},
+        {"mask_rate": 0.0},
+        {"phase_one": 1.5},
+        {"clip": 0.0},
+        {"optimizer": "sgd"},
+        {"nonsense": 1},
+    ],
+)
+def test_settings_that_make_no_sense(changes):
+    with pytest.raises(UserError):
+        settings().with_changes(**changes)
+
+
+def test_defaults():
+    assert TrainConfig(steps=1, **defaults_for("base", "cuda")).batch_tokens == 65536
+    assert defaults_for("tiny", "cpu")["batch_tokens"] == 4096
+    with pytest.raises(UserError, match="there is no size"):
+        defaults_for("huge", "cpu")
+    config = settings(seed=7)
+    assert TrainConfig.from_dict(config.to_dict()) == config

@@ -1,0 +1,243 @@
+"""Runs: killed and taken up again, on two processes, with trouble; senses that come apart."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from polylm.errors import UserError
+from polylm.training import state
+from polylm.training.trainer import Callbacks, Stopped, Trainer
+from tests.training.conftest import TINY, settings
+
+
+def run(corpus, out, *, resume=False, stop_after=None, callbacks=None, **changes):
+    trainer = Trainer(
+        corpus, out, TINY, settings(**changes), device="cpu", resume=resume, quiet=True, callbacks=callbacks
+    )
+    trainer.stop_after = stop_after
+    return trainer, trainer.run()
+
+
+def weights(folder):
+    return load_file(folder / "model.safetensors")
+
+
+def same(first, second):
+    a, b = weights(first), weights(second)
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+@pytest.fixture(scope="module")
+def whole(corpus, tmp_path_factory):
+    """A run that nothing happened to."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    _, summary = run(corpus, out)
+    return out, summary
+
+
+def test_a_run_leaves_a_model(whole, corpus):
+    import polylm
+
+    out, summary = whole
+    assert summary["steps"] == 20
+    model = polylm.load(out, device="cpu")
+    assert model.network.inventory.n_rows == 4 + 120 + 45 * 4
+    assert model.merging is not None
+    records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    split = next(record for record in records if record.get("split"))
+    assert split["step"] == 6
+    assert split["after"] < split["before"] + 0.1
+    assert records[-1]["finished"]
+    assert {"lm", "distinctness", "match", "tokens_per_s", "of_bound", "r", "lambda_m"} <= set(
+        next(record for record in records if "lm" in record)
+    )
+    assert len(state.steps(out)) == 2
+
+
+@pytest.mark.parametrize("stop", [4, 5, 6, 7, 13])
+def test_taken_up_again_it_is_the_same_run(corpus, tmp_path, whole, stop):
+    """Before the split, at it (step 6), after it, between checkpoints."""
+    run(corpus, tmp_path / "run", stop_after=stop)
+    run(corpus, tmp_path / "run", resume=True)
+    assert same(tmp_path / "run", whole[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", [{"optimizer": "adamw", "start": "senses"}, {"ema": 0.2}, {"accumulate": 2}])
+def test_other_ways_are_taken_up_again_too(corpus, tmp_path, changes):
+    run(corpus, tmp_path / "whole", **changes)
+    run(corpus, tmp_path / "cut", stop_after=9, **changes)
+    run(corpus, tmp_path / "cut", resume=True, **changes)
+    assert same(tmp_path / "cut", tmp_path / "whole")
+
+
+CODE = """
+import sys
+from tests.training.conftest import TINY, settings
+from polylm.training.trainer import Stopped, Trainer
+try:
+    Trainer(sys.argv[1], sys.argv[2], TINY, settings(**eval(sys.argv[3])), device="cpu", resume=True, quiet=True).run()
+except Stopped as stopped:
+    print(stopped)
+    sys.exit(3)
+"""
+
+
+def start(corpus, out, changes="{}"):
+    return subprocess.Popen(
+        [sys.executable, "-c", CODE, str(corpus), str(out), changes],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+    )
+
+
+@pytest.mark.slow
+def test_kill_9_at_any_moment(corpus, tmp_path):
+    """Ten times in one run, some around the split; and the weights are those of a run in peace, to the bit."""
+    import random
+
+    steps = "{'steps': 120, 'checkpoint_steps': 5}"
+    assert start(corpus, tmp_path / "whole", steps).wait() == 0
+    rng = random.Random(0)
+    kills = 0
+    while kills < 10:
+        process = start(corpus, tmp_path / "run", steps)
+        begun = state.steps(tmp_path / "run")[-1:]
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and process.poll() is None:  # let it get a little further
+            if state.steps(tmp_path / "run")[-1:] != begun:
+                break
+            time.sleep(0.01)
+        time.sleep(rng.random() * 0.15)
+        if process.poll() is not None:
+            break
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        kills += 1
+    assert kills >= 8
+    assert start(corpus, tmp_path / "run", steps).wait() == 0
+    assert same(tmp_path / "run", tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_a_polite_stop_saves(corpus, tmp_path):
+    steps = "{'steps': 400, 'checkpoint_steps': None}"
+    process = start(corpus, tmp_path / "run", steps)
+    while not (tmp_path / "run" / "log.jsonl").exists():
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert b"go on with --resume" in out
+    assert state.latest(tmp_path / "run") is not None
+
+
+@pytest.mark.slow
+def test_two_processes_are_one(corpus, tmp_path):
+    """The same global batch: no weight differs by more than 1e-5 after 20 steps."""
+    changes = "{'optimizer': 'adamw', 'start': 'senses', 'learning_rate': 1e-3}"
+    assert start(corpus, tmp_path / "one", changes).wait() == 0
+    script = tmp_path / "train.py"
+    script.write_text(CODE)
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29517"]
+    result = subprocess.run(
+        [*command, str(script), str(corpus), str(tmp_path / "two"), changes],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+    one, two = (load_file(state.latest(tmp_path / name) / "state.safetensors") for name in ("one", "two"))
+    names = [name for name in one if name.startswith("model.")]
+    assert len(names) > 20
+    worst = max(float((one[name].double() - two[name].double()).abs().max()) for name in names if one[name].numel())
+    assert worst < 1e-5
+
+
+def test_a_finished_run_is_left_alone(whole, corpus):
+    out, summary = whole
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    _, again = run(corpus, out, resume=True)
+    assert again == summary
+    after = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.name not in ("run.json", "checkpoints")}
+    assert {path: time for path, time in before.items() if path in after} == after
+
+
+def test_folders_and_settings_that_do_not_fit(whole, corpus, tmp_path):
+    out, _ = whole
+    with pytest.raises(UserError, match="holds a run already: go on with --resume"):
+        run(corpus, out)
+    with pytest.raises(UserError, match=r"was begun with steps = 20, not 30"):
+        run(corpus, out, resume=True, steps=30)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="is not empty"):
+        run(corpus, tmp_path)
+    with pytest.raises(UserError, match="is a file"):
+        run(corpus, tmp_path / "file")
+
+
+def test_a_loss_that_is_no_number_stops_the_run(corpus, tmp_path):
+    trainer = Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu", quiet=True)
+    trainer.stop_after = 9
+    trainer.run()
+    ruined = Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu", quiet=True, resume=True)
+    with torch.no_grad():
+        ruined.model.bias[10] = torch.nan
+    with pytest.raises(UserError, match=r"the loss is nan at step 10: .* the last good state is .*step-8"):
+        ruined.run()
+    assert state.latest(tmp_path / "run").name == "step-8"
+
+
+def test_a_full_disk_ruins_nothing(corpus, tmp_path, monkeypatch):
+    run(corpus, tmp_path / "run", stop_after=5)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("safetensors.torch.save_file", full)
+    with pytest.raises(UserError, match=r"step 8 could not be written .*No space left.*step-4 is whole"):
+        run(corpus, tmp_path / "run", resume=True)
+    monkeypatch.undo()
+    assert [path.name for path in (tmp_path / "run/checkpoints").iterdir()] == ["step-4"]
+
+
+def test_callbacks_and_watched_words(corpus, tmp_path):
+    run(corpus, tmp_path / "run", callbacks=Callbacks(evaluate=lambda model: {"mine": 0.5}, watch=("h3", "nothing")))
+    records = [json.loads(line) for line in (tmp_path / "run/log.jsonl").read_text().splitlines()]
+    seen = [record for record in records if "mine" in record]
+    assert seen
+    assert seen[-1]["watch h3"][0].startswith("h3#")
+
+
+@pytest.mark.slow
+def test_time_as_budget(corpus, tmp_path):
+    trainer, summary = run(corpus, tmp_path / "run", steps=None, seconds=2.0, checkpoint_steps=None)
+    assert summary["seconds"] == pytest.approx(2.0, abs=1.5)
+    assert trainer.phase == 2
+    assert Stopped(15, tmp_path).number == 15
+
+
+@pytest.mark.slow
+def test_planted_homonyms_come_apart_better_from_kmeans(tmp_path):
+    """The split by clusters of contexts against one by random directions, right after it and in held-out likelihood."""
+    from tests.training.conftest import write_corpus
+
+    corpus = write_corpus(tmp_path / "corpus", n_texts=6000, k=2)
+    after = {}
+    for way in ("kmeans", "random"):
+        losses = []
+        for seed in (0, 1):
+            out = tmp_path / f"{way}{seed}"
+            _, summary = run(
+                corpus, out, steps=500, split=way, seed=seed, checkpoint_steps=None, log_every=50, split_vectors=40
+            )
+            losses.append(summary["held_out"])
+        after[way] = sum(losses) / 2
+    assert after["kmeans"] < after["random"]
