@@ -15,7 +15,10 @@ from polylm import __version__
 from polylm.errors import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from polylm.evaluation.report import Table
+    from polylm.model.polylm import PolyLM
 
 app = typer.Typer(
     name="polylm",
@@ -178,6 +181,9 @@ def train(
     seed: Annotated[int | None, typer.Option(help="Another seed gives another model.")] = None,
     checkpoint_every: Annotated[str | None, typer.Option(help="Time between checkpoints: 5m.")] = None,
     watch: Annotated[str, typer.Option(help="Words whose senses are shown now and then: bank,rock.")] = "",
+    evaluate_on: Annotated[
+        Path | None, typer.Option("--evaluate", help="A file as for `polylm eval jsonl`, scored now and then.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Visit every branch in seconds, keep nothing.")] = False,
     device: DeviceName = "auto",
     as_json: Json = False,
@@ -187,6 +193,7 @@ def train(
     from polylm.training.trainer import Stopped
 
     given = {"learning_rate": learning_rate, "batch_tokens": batch_tokens, "seed": seed}
+    evaluate = _evaluator(evaluate_on, data) if evaluate_on is not None else None
     try:
         summary = launch.train(
             data,
@@ -201,6 +208,7 @@ def train(
             flags={name: value for name, value in given.items() if value is not None},
             checkpoint_every=checkpoint_every,
             watch=tuple(word.strip() for word in watch.split(",") if word.strip()),
+            evaluate=evaluate,
             dry_run=dry_run,
             device=device,
         )
@@ -213,6 +221,64 @@ def train(
             f"{out}: {summary['steps']:,} steps, {summary['tokens']:,} tokens in {summary['seconds']:,.0f} s; "
             f"held-out NLL {summary['held_out']:.3f}, {summary['effective_senses']:.2f} effective senses"
         )
+
+
+bench = typer.Typer(help="Measure how fast things are on this machine.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+
+
+@bench.command("train")
+def bench_train(
+    data: Annotated[Path | None, typer.Argument(help="A prepared corpus; by default words drawn by lot.")] = None,
+    size: Annotated[str, typer.Option(help="Which sizes: tiny,small,base,large.")] = "",
+    seconds: Annotated[float, typer.Option(help="To measure each for.")] = 4.0,
+    device: DeviceName = "auto",
+    as_json: Json = False,
+) -> None:
+    """Measure a training step: tokens a second, memory, share of the arithmetic bound, beside a naive step."""
+    import torch
+
+    from polylm.explore.model import choose_device
+    from polylm.training.bench import bench as measure
+    from polylm.training.config import defaults_for
+
+    kind = choose_device(device).type
+    sizes = tuple(name.strip() for name in (size or ("base" if kind == "cuda" else "tiny")).split(","))
+    for name in sizes:
+        defaults_for(name, kind)
+    rows = measure(data, sizes, device=kind, seconds=seconds)
+    if as_json:
+        _print_json({"torch": torch.__version__, "rows": rows})
+        return
+    columns = ("size", "what", "senses", "tokens/s", "of the bound", "GiB", "s to first step", "ours is times")
+    shown = [
+        [
+            row["size"],
+            row["what"],
+            f"{row['senses']:,}",
+            f"{row['tokens_per_s']:,}",
+            f"{row['of_bound']:.1%}" if "of_bound" in row else "",
+            f"{row['memory_gib']:.1f}" if row["memory_gib"] else "",
+            f"{row['first_step_s']:.0f}" if "first_step_s" in row else "",
+            f"{row['ours_is_times']:.1f}" if "ours_is_times" in row else "",
+        ]
+        for row in rows
+    ]
+    _print_table(columns, shown, numbers=columns[2:])
+
+
+@app.command()
+def plot(
+    run: Annotated[Path, typer.Option(help="Draw the course of this run.")],
+    out: Annotated[Path, typer.Option(help="A .png, .svg or .pdf file.")] = Path("run.svg"),
+) -> None:
+    """Draw how a training run went: losses, held-out likelihood, senses, speed."""
+    from polylm.atomic import check_writable
+    from polylm.explore.plot import plot_run
+
+    check_writable(out)
+    plot_run(run, out)
+    print(out)
 
 
 @app.command()
@@ -319,6 +385,24 @@ def list_data(
         _print_json({"name": name, "folder": str(folder)})
     else:
         print(f"{folder}: {DATASETS[name].title}; {DATASETS[name].licence}")
+
+
+def _evaluator(path: Path, data: Path) -> "Callable[[PolyLM], dict[str, float]]":
+    """Scores of a model in training on a file of own data: what training shows of evaluation is handed to it."""
+    from polylm.corpus.vocabulary import Vocabulary
+    from polylm.evaluation import own
+    from polylm.evaluation.packed import Packed
+    from polylm.text.pipeline import TextPipeline, TextSettings
+
+    settings = TextSettings.load(data / "text.json")
+    pipeline = TextPipeline(Vocabulary.load(data / "vocabulary.tsv"), settings)
+    packed = Packed.make(own.read(path), pipeline, 128)
+
+    def evaluate(model: "PolyLM") -> dict[str, float]:
+        scores = packed.evaluate(model).scores.totals
+        return {f"eval_{name}": value for name, value in scores.items()}
+
+    return evaluate
 
 
 def _print_result(table: "Table", markdown: bool) -> None:

@@ -178,3 +178,43 @@ def test_missing_extras_are_told(tmp_path):
     (tmp_path / "x.txt").write_text("x")
     arguments = ["prepare", tmp_path / "x.txt", "--out", tmp_path / "out", "--engine", "ray"]
     assert "pip install 'polylm[ray]'" in sentence(polylm(*arguments, env=environment))
+
+
+@pytest.mark.slow
+def test_train_bench_and_plot(tmp_path):
+    from tests.training.conftest import write_corpus
+
+    corpus = write_corpus(tmp_path / "corpus")
+    options = ["--size", "tiny", "--steps", "6", "--set", "max_length=22", "--batch-tokens", "704", "--device", "cpu"]
+    options += ["--set", "log_every=1", "--set", "confusion_tokens=2000"]
+    result = polylm("train", corpus, "--out", tmp_path / "run", *options, "--json", "--watch", "h3")
+    assert json.loads(result.stdout)["steps"] == 6, result.stderr
+    assert b"split: held-out NLL" in result.stderr
+    again = polylm("train", corpus, "--out", tmp_path / "run", *options, "--json", "--resume")
+    assert again.returncode == 0
+    assert json.loads(again.stdout) == json.loads(result.stdout)
+    assert polylm("plot", "--run", tmp_path / "run", "--out", tmp_path / "run.svg").returncode == 0
+    assert b"<svg" in (tmp_path / "run.svg").read_bytes()
+    assert polylm("train", corpus, "--out", tmp_path / "dry", *options, "--dry-run").returncode == 0
+    assert not (tmp_path / "dry").exists()
+    rows = json.loads(polylm("bench", "train", corpus, "--seconds", "0.1", "--json", "--device", "cpu").stdout)["rows"]
+    assert [row["what"] for row in rows] == ["phase 1", "phase 2", "naive"]
+
+
+@pytest.mark.slow
+def test_train_complains(tmp_path):
+    from tests.training.conftest import write_corpus
+
+    corpus = write_corpus(tmp_path / "corpus", n_texts=300)
+    out = ["--out", tmp_path / "run", "--size", "tiny"]
+    assert "say how long to train" in sentence(polylm("train", corpus, *out))
+    assert "is not a time" in sentence(polylm("train", corpus, *out, "--budget", "soon"))
+    assert "one budget" in sentence(polylm("train", corpus, *out, "--budget", "1m", "--steps", "5"))
+    assert "there is no folder" in sentence(polylm("train", tmp_path / "none", *out, "--steps", "5"))
+    assert "there is no setting 'speed'" in sentence(polylm("train", corpus, *out, "--steps", "5", "--set", "speed=9"))
+    assert "is a number" in sentence(polylm("train", corpus, *out, "--steps", "5", "--set", "clip=high"))
+    assert "write NAME=VALUE" in sentence(polylm("train", corpus, *out, "--steps", "5", "--set", "clip"))
+    assert "there is no file" in sentence(polylm("train", corpus, *out, "--steps", "5", "--config", tmp_path / "x"))
+    assert "holds no run" in sentence(polylm("plot", "--run", tmp_path, "--out", tmp_path / "a.png"))
+    assert "is no picture" in sentence(polylm("plot", "--run", tmp_path, "--out", tmp_path / "a.txt"))
+    assert "there is no size" in sentence(polylm("bench", "train", "--size", "huge", "--device", "cpu"))

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ def train(
     flags: dict[str, Any] | None = None,
     checkpoint_every: str | None = None,
     watch: tuple[str, ...] = (),
+    evaluate: Callable[[PolyLM], dict[str, float]] | None = None,
     dry_run: bool = False,
     device: str = "auto",
     quiet: bool = False,
@@ -57,7 +59,7 @@ def train(
     network = _load(init)
     if network is not None:
         model_config = network.config
-    callbacks = Callbacks(watch=watch)
+    callbacks = Callbacks(evaluate=evaluate, watch=watch)
     try:
         if dry_run:
             return _dry_run(data, model_config, train_config, kind, network, callbacks)
