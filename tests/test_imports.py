@@ -19,6 +19,8 @@ HEAVY = ("bz3", "lemminflect", "ray", "regex", "rich", "safetensors", "spacy", "
         ("polylm.cli", ("typer", "rich")),
         ("polylm.model.polylm", ("torch",)),
         ("polylm.model.checkpoint", ("torch", "safetensors")),
+        ("polylm.training.trainer", ("torch", "safetensors")),
+        ("polylm.training.launch", ("torch", "safetensors")),
         ("polylm.evaluation.metrics", ()),
         ("polylm.evaluation.packed", ()),
     ],

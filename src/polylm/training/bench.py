@@ -4,6 +4,7 @@ Naive is eager, with bf16 autocast on a GPU, C^D called twice, full logits at th
 Without a corpus the words are drawn from Zipf's law; the arithmetic does not care.
 """
 
+import hashlib
 import json
 import tempfile
 import time
@@ -164,7 +165,7 @@ def _zipf(folder: Path, n_senses: int) -> Path:
     text = "".join(f"{name}\t1\t{k}\n" for name, k in zip(names, senses, strict=True))
     (folder / "vocabulary.tsv").write_text(text)
     (folder / "text.json").write_text('{"lemmatize": false}\n')
-    shard = {"file": "shard-00000.bin", "ids": len(ids), "sha256": ""}
+    shard = {"file": "shard-00000.bin", "ids": len(ids), "sha256": hashlib.sha256(ids.tobytes()).hexdigest()}
     manifest = {
         **{"format": 1, "polylm": "", "settings": {}, "sources": [], "words": len(ids), "vocabulary": {}},
         **{"dtype": ids.dtype.str, "shards": [shard], "files": []},

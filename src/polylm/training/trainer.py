@@ -121,7 +121,7 @@ class Trainer:
         self.device = torch.device(kind, self.ranks.local_rank) if kind == "cuda" else torch.device(kind)
         self.out, self.model_config, self.config = Path(out), model_config, config
         self.callbacks = callbacks or Callbacks()
-        self.corpus = PreparedCorpus(data, verify=False)
+        self.corpus = PreparedCorpus(data, verify=self.ranks.is_first)
         self.words, _, n_senses = self.corpus.vocabulary()
         self.inventory = SenseInventory(n_senses, excluded=[0, MASK, LINE])
         self._open_folder(resume, init)
