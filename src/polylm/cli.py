@@ -387,22 +387,26 @@ def list_data(
         print(f"{folder}: {DATASETS[name].title}; {DATASETS[name].licence}")
 
 
-def _evaluator(path: Path, data: Path) -> "Callable[[PolyLM], dict[str, float]]":
+def _evaluator(path: Path, data: Path) -> "Callable[[int], Callable[[PolyLM], dict[str, float]]]":
     """Scores of a model in training on a file of own data: what training shows of evaluation is handed to it."""
     from polylm.corpus.vocabulary import Vocabulary
     from polylm.evaluation import own
     from polylm.evaluation.packed import Packed
     from polylm.text.pipeline import TextPipeline, TextSettings
 
+    dataset = own.read(path)
     settings = TextSettings.load(data / "text.json")
     pipeline = TextPipeline(Vocabulary.load(data / "vocabulary.tsv"), settings)
-    packed = Packed.make(own.read(path), pipeline, 128)
 
-    def evaluate(model: "PolyLM") -> dict[str, float]:
-        scores = packed.evaluate(model).scores.totals
-        return {f"eval_{name}": value for name, value in scores.items()}
+    def of_length(length: int) -> "Callable[[PolyLM], dict[str, float]]":
+        packed = Packed.make(dataset, pipeline, length)
 
-    return evaluate
+        def evaluate(model: "PolyLM") -> dict[str, float]:
+            return {f"eval_{name}": value for name, value in packed.evaluate(model).scores.totals.items()}
+
+        return evaluate
+
+    return of_length
 
 
 def _print_result(table: "Table", markdown: bool) -> None:

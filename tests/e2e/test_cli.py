@@ -212,7 +212,9 @@ def test_train_complains(tmp_path):
     assert "one budget" in sentence(polylm("train", corpus, *out, "--budget", "1m", "--steps", "5"))
     assert "there is no folder" in sentence(polylm("train", tmp_path / "none", *out, "--steps", "5"))
     assert "there is no setting 'speed'" in sentence(polylm("train", corpus, *out, "--steps", "5", "--set", "speed=9"))
-    assert "is a number" in sentence(polylm("train", corpus, *out, "--steps", "5", "--set", "clip=high"))
+    assert "clip is 'high': it must be a number" in sentence(
+        polylm("train", corpus, *out, "--steps", "5", "--set", "clip=high")
+    )
     assert "write NAME=VALUE" in sentence(polylm("train", corpus, *out, "--steps", "5", "--set", "clip"))
     assert "there is no file" in sentence(polylm("train", corpus, *out, "--steps", "5", "--config", tmp_path / "x"))
     assert "holds no run" in sentence(polylm("plot", "--run", tmp_path, "--out", tmp_path / "a.png"))

@@ -26,9 +26,8 @@ def test_corners():
     assert values(config, 1.0) == values(config, 7.0)
     assert values(config, 1.0).rate == 0
     assert (values(config, 0.45).r, values(config, 0.6).r, values(config, 0.75).r) == pytest.approx((1.0, 1.25, 1.5))
-    split = settings(start="split", phase_one=0.3)
-    assert values(split, 0.3).rate == 0  # new parameters: the rate rises again
-    assert values(split, 0.31).rate == pytest.approx(0.69)
+    assert values(config, 0.32, split_at=0.32).rate == 0  # new parameters: the rate rises again
+    assert values(config, 0.33, split_at=0.32).rate == pytest.approx(0.67)
 
 
 def test_budgets():

@@ -58,7 +58,7 @@ def test_a_run_leaves_a_model(whole, corpus):
     assert {"lm", "distinctness", "match", "tokens_per_s", "of_bound", "r", "lambda_m"} <= set(
         next(record for record in records if "lm" in record)
     )
-    assert len(state.steps(out)) == 2
+    assert state.steps(out) == [16, 20]
 
 
 @pytest.mark.parametrize("stop", [4, 5, 6, 7, 13])
@@ -190,9 +190,48 @@ def test_a_loss_that_is_no_number_stops_the_run(corpus, tmp_path):
     ruined = Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu", quiet=True, resume=True)
     with torch.no_grad():
         ruined.model.bias[10] = torch.nan
-    with pytest.raises(UserError, match=r"the loss is nan at step 10: .* the last good state is .*step-8"):
+    with pytest.raises(
+        UserError, match=r"the loss or its gradient is no number .* at step 10: .* good state is .*step-8"
+    ):
         ruined.run()
     assert state.latest(tmp_path / "run").name == "step-8"
+
+
+def test_no_checkpoint_of_a_ruined_state(corpus, tmp_path):
+    """Losses are logged every five steps here, and looked at before any checkpoint all the same."""
+    run(corpus, tmp_path / "run", stop_after=9)
+    ruined = Trainer(corpus, tmp_path / "run", TINY, settings(log_every=19), device="cpu", quiet=True, resume=True)
+    with torch.no_grad():
+        ruined.model.bias[10] = torch.nan
+    with pytest.raises(UserError, match="at step 12"):
+        ruined.run()
+    assert state.latest(tmp_path / "run").name == "step-8"
+
+
+def test_going_on_from_a_model(corpus, tmp_path, whole):
+    from polylm.model.checkpoint import from_pretrained
+
+    network, _ = from_pretrained(whole[0])
+    begun = {"init": network, "device": "cpu", "quiet": True}
+    first = Trainer(corpus, tmp_path / "run", TINY, settings(learning_rate=1e-3), **begun)
+    first.stop_after = 9
+    first.run()
+    with pytest.raises(UserError, match="was begun from a model"):
+        run(corpus, tmp_path / "run", resume=True, learning_rate=1e-3)
+    begun["init"], _ = from_pretrained(whole[0])
+    summary = Trainer(corpus, tmp_path / "run", TINY, settings(learning_rate=1e-3), resume=True, **begun).run()
+    assert summary["held_out"] < whole[1]["held_out"]
+    pruned = from_pretrained(whole[0])[0].prune(0.3)
+    with pytest.raises(UserError, match="other words or senses"):
+        Trainer(corpus, tmp_path / "other", TINY, settings(), init=pruned, device="cpu", quiet=True)
+
+
+def test_a_corpus_without_ambiguous_words(tmp_path):
+    from tests.training.conftest import write_corpus
+
+    corpus = write_corpus(tmp_path / "corpus", n_texts=500, k=1)
+    _, summary = run(corpus, tmp_path / "run")
+    assert summary["effective_senses"] == 1
 
 
 def test_a_full_disk_ruins_nothing(corpus, tmp_path, monkeypatch):

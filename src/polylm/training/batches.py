@@ -19,6 +19,7 @@ from polylm.training.monitor import N_SPECIAL
 
 MASK, LINE = 2, 3
 _BLOCK = 8192  # ids that are held out together
+_READ_ROWS = 256  # windows that are read at a time where nothing is learned
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class Text:
         block = min(_BLOCK, max(length, len(ids) // 64))
         n_blocks = len(ids) // block
         n_held = min(max(round(n_blocks * held_out), 1), n_blocks // 2) if held_out else 0
+        if held_out and not n_held:
+            raise UserError(f"{corpus.folder} has {len(ids):,} ids, too few for windows of {length}: prepare more text")
         held = np.zeros(len(ids), dtype=bool)
         for number in range(n_held):
             start = (2 * number + 1) * n_blocks // (2 * n_held) * block
@@ -163,7 +166,7 @@ class Batches:
         wanted = self.length * mask_rate
         chance = torch.rand((), generator=generator, device=self.device)
         number = torch.arange(n, device=self.device)
-        used = (number + chance < wanted).expand_as(places)  # on average `wanted` of them
+        used = (number + chance < wanted).expand_as(places)  # on average `wanted` of them, or all
         used = used & (torch.gather(lots, 1, places) < 1.5)
         what = torch.rand(places.shape, generator=generator, device=self.device)
         other = torch.randint(N_SPECIAL, self.n_words, places.shape, generator=generator, device=self.device)
@@ -175,14 +178,15 @@ class Batches:
     def held_out(self, n_tokens: int) -> Iterator[Batch]:
         """Held-out text, every seventh word or so masked, always the same."""
         rows = min(len(self.text.held) // self.length, max(n_tokens // self.length, 1))
-        per_part = max(self.n_rows // (self.n_ranks * self.config.accumulate), 1)
+        per_part = min(self.n_rows, _READ_ROWS)
+        n = max(round(self.length * 0.15), 1)  # whatever the rate of training
         generator = self.generator(2)
         for first in range(0, rows, per_part):
             starts = torch.arange(first, min(first + per_part, rows)) * self.length
             words = self.text.windows(starts, self.length, self.device, held=True)
             lots = torch.rand(words.shape, generator=generator, device=self.device)
             lots = lots.masked_fill(~self.predicted[words], 2.0)
-            places = lots.topk(self.n_targets, dim=1, largest=False).indices
+            places = lots.topk(n, dim=1, largest=False).indices
             weights = (torch.gather(lots, 1, places) < 1.5).float()
             masked = words.scatter(1, places, MASK)
             flat = (places + torch.arange(len(words), device=self.device).unsqueeze(1) * self.length).flatten()
@@ -190,15 +194,19 @@ class Batches:
             totals = weights.sum(), (weights * self.polysemous[torch.gather(words, 1, places)]).sum()
             yield Batch(masked, words, flat, weights.flatten(), segments, totals)
 
-    def windows(self, n_tokens: int, purpose: int) -> Iterator[Tensor]:
-        """Random windows of training text, some at a time: for the split, and to count confusions."""
+    def windows(self, n_tokens: int, purpose: int) -> Iterator[Tensor | tuple[Tensor, Tensor]]:
+        """Random windows of training text, some at a time: for the split, and to count confusions.
+
+        With their segments where lines are respected. How many at a time does not depend on the number of devices.
+        """
         generator = self.generator(3, purpose)
-        rows = max(self.n_rows // (self.n_ranks * self.config.accumulate), 1)
+        rows = min(self.n_rows, _READ_ROWS)
         for _ in range(max(n_tokens // (rows * self.length), 1)):
             starts = torch.randint(
                 len(self.text.train) - self.length + 1, (rows,), generator=generator, device=self.device
             )
-            yield self.text.windows(starts, self.length, self.device)
+            words = self.text.windows(starts, self.length, self.device)
+            yield (words, _segments(words)) if self.config.respect_lines else words
 
 
 def _segments(words: Tensor) -> Tensor:

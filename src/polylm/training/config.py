@@ -57,6 +57,8 @@ class TrainConfig:
     confusion_tokens: int = 4_000_000  # of training text, on which the finished model's confusions are counted
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            _check_kind(field.name, field.type, getattr(self, field.name))
         if (self.steps is None) == (self.seconds is None):
             raise UserError("a run has one budget: a number of steps, or a time")
         if self.steps is not None and self.steps < 1:
@@ -83,6 +85,12 @@ class TrainConfig:
                 raise UserError(f"{name} is {value}: it is a share, from 0 to 1")
         if not self.mask_rate > 0:
             raise UserError("mask_rate is 0: there would be nothing to predict")
+        if not self.held_out > 0:
+            raise UserError("held_out is 0: some text must be kept to measure on")
+        if self.seed < 0:
+            raise UserError(f"seed is {self.seed}: it must be 0 or more")
+        if self.checkpoint_steps is not None and self.checkpoint_steps < 1:
+            raise UserError(f"checkpoint_steps is {self.checkpoint_steps}: it must be 1 or more")
         for name, choices in (
             ("optimizer", ("muon", "adamw")),
             ("start", ("split", "senses")),
@@ -111,6 +119,18 @@ class TrainConfig:
         return cls(**values)
 
 
+def _check_kind(name: str, kind: Any, value: Any) -> None:
+    """Numbers where numbers belong; what has few choices is checked where they are."""
+    if value is None and kind in (int | None, float | None, bool | None):
+        return
+    if kind in (int, int | None) and (not isinstance(value, int) or isinstance(value, bool)):
+        raise UserError(f"{name} is {value!r}: it must be a whole number")
+    if kind in (float, float | None) and (not isinstance(value, int | float) or isinstance(value, bool)):
+        raise UserError(f"{name} is {value!r}: it must be a number")
+    if kind in (bool, bool | None) and not isinstance(value, bool):
+        raise UserError(f"{name} is {value!r}: it must be true or false")
+
+
 def parse_budget(text: str) -> float:
     """Seconds of `25m`, `90s`, `1.5h` or `1h30m`."""
     match = re.fullmatch(r"\s*(?:(\d+(?:\.\d+)?)h)?\s*(?:(\d+(?:\.\d+)?)m)?\s*(?:(\d+(?:\.\d+)?)s)?\s*", text)
@@ -128,4 +148,9 @@ def defaults_for(size: str, device: str) -> dict[str, Any]:
     rates = {"tiny": 3e-3, "small": 2e-3, "base": 1.2e-3, "large": 1e-3}
     if size not in rates:
         raise UserError(f"there is no size {size!r}: choose from {', '.join(rates)}")
-    return {"batch_tokens": 65536 if device == "cuda" else 4096, "learning_rate": rates[size]}
+    on_gpu = device == "cuda"
+    return {
+        "batch_tokens": 65536 if on_gpu else 4096,
+        "learning_rate": rates[size],
+        "confusion_tokens": 4_000_000 if on_gpu else 200_000,
+    }

@@ -7,6 +7,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from polylm.errors import UserError
+
 
 @dataclass(frozen=True)
 class Ranks:
@@ -25,6 +27,12 @@ class Ranks:
         if self.n_ranks > 1:
             dist.all_reduce(tensor)
         return tensor
+
+    def highest(self, value: int, device: torch.device) -> int:
+        """The largest of all processes' numbers."""
+        tensor = torch.tensor([value], device=device)
+        dist.all_reduce(tensor, dist.ReduceOp.MAX)
+        return int(tensor.item())
 
     def from_first(self, values: list[float]) -> list[float]:
         """What the first process says."""
@@ -45,6 +53,8 @@ def start(device: str) -> Ranks:
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         return Ranks()
     ranks = Ranks(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), int(os.environ.get("LOCAL_RANK", "0")))
+    if device == "cuda" and ranks.local_rank >= torch.cuda.device_count():
+        raise UserError(f"there are {torch.cuda.device_count()} GPUs here, too few for process {ranks.local_rank}")
     if device == "cuda":
         torch.cuda.set_device(ranks.local_rank)
     if ranks.n_ranks > 1 and not dist.is_initialized():

@@ -1,6 +1,7 @@
 """From the words of a command to a run: defaults, then a file of settings, then flags; and the dry run."""
 
 import json
+import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import fields
@@ -14,7 +15,7 @@ from polylm.model.config import ModelConfig
 from polylm.model.polylm import PolyLM
 from polylm.training import distributed
 from polylm.training.config import TrainConfig, defaults_for, parse_budget
-from polylm.training.trainer import Callbacks, Trainer
+from polylm.training.trainer import FINISHED, Callbacks, Trainer
 
 _MODEL_FIELDS = {field.name for field in fields(ModelConfig)}
 
@@ -33,7 +34,7 @@ def train(
     flags: dict[str, Any] | None = None,
     checkpoint_every: str | None = None,
     watch: tuple[str, ...] = (),
-    evaluate: Callable[[PolyLM], dict[str, float]] | None = None,
+    evaluate: Callable[[int], Callable[[PolyLM], dict[str, float]]] | None = None,
     dry_run: bool = False,
     device: str = "auto",
     quiet: bool = False,
@@ -43,12 +44,16 @@ def train(
     if kind == "cuda" and not torch.cuda.is_available():
         raise UserError("there is no CUDA device on this machine: use --device cpu")
     changes = {**_from_file(config), **_from_settings(settings or []), **(flags or {})}
-    if budget is not None:
-        changes["seconds"] = parse_budget(budget)
-    if steps is not None:
+    if budget is not None or steps is not None:  # whatever a file says
+        changes["seconds"] = None if budget is None else parse_budget(budget)
         changes["steps"] = steps
     if checkpoint_every is not None:
         changes["checkpoint_every"] = parse_budget(checkpoint_every)
+    if dry_run and "RANK" in os.environ:
+        raise UserError("--dry-run is for one process: leave torchrun away")
+    if resume and (out / FINISHED).is_file():
+        summary: dict[str, Any] = json.loads((out / FINISHED).read_text(encoding="utf-8"))
+        return summary
     if dry_run:
         changes["steps"], changes["seconds"] = 8, None
     elif changes.get("steps") is None and changes.get("seconds") is None:
@@ -56,10 +61,10 @@ def train(
     model_config = getattr(ModelConfig, size)(**{k: v for k, v in changes.items() if k in _MODEL_FIELDS})
     chosen = {**defaults_for(size, kind), **{k: v for k, v in changes.items() if k not in _MODEL_FIELDS}}
     train_config = TrainConfig(steps=1).with_changes(**{"steps": None, "seconds": None, **chosen})
-    network = _load(init)
+    network = _load(init, data)
     if network is not None:
         model_config = network.config
-    callbacks = Callbacks(evaluate=evaluate, watch=watch)
+    callbacks = Callbacks(evaluate=evaluate(model_config.max_length) if evaluate else None, watch=watch)
     try:
         if dry_run:
             return _dry_run(data, model_config, train_config, kind, network, callbacks)
@@ -101,10 +106,24 @@ def _dry_run(
         return going_on.run()
 
 
-def _load(folder: Path | None) -> PolyLM | None:
+def _load(folder: Path | None, data: Path) -> PolyLM | None:
+    """The network to go on from; its words must be those of the data."""
     from polylm.model.checkpoint import from_pretrained
 
-    return None if folder is None else from_pretrained(folder)[0]
+    if folder is None:
+        return None
+    network = from_pretrained(folder)[0]
+    try:
+        mine, theirs = (_words(path / "vocabulary.tsv") for path in (folder, data))
+    except OSError as error:
+        raise UserError(f"{error.filename} cannot be read: {error.strerror}") from None
+    if mine != theirs:
+        raise UserError(f"{folder} has other words than {data}: prepare the text with its vocabulary, or train anew")
+    return network
+
+
+def _words(path: Path) -> list[bytes]:
+    return [line.split(b"\t")[0] for line in path.read_bytes().split(b"\n")]
 
 
 def _from_file(path: Path | None) -> dict[str, Any]:
@@ -119,7 +138,7 @@ def _from_file(path: Path | None) -> dict[str, Any]:
         raise UserError(f"{path} is not JSON: {error}") from None
     if not isinstance(values, dict):
         raise UserError(f"{path} is not a JSON object of settings")
-    if set(values) >= {"train", "model"}:
+    if isinstance(values.get("train"), dict) and isinstance(values.get("model"), dict):
         values = {**values["model"], **values["train"]}
     return _known(values, str(path))
 
@@ -142,10 +161,4 @@ def _known(values: dict[str, Any], where: str) -> dict[str, Any]:
     unknown = sorted(set(values) - known)
     if unknown:
         raise UserError(f"{where}: there is no setting {unknown[0]!r}; there are {', '.join(sorted(known))}")
-    kinds = {field.name: str(field.type) for field in (*fields(TrainConfig), *fields(ModelConfig))}
-    for name, value in values.items():
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        wrong = ("int" in kinds[name] or "float" in kinds[name]) and not number and value is not None
-        if wrong and "str" not in kinds[name] and "Literal" not in kinds[name]:
-            raise UserError(f"{where}: {name} is a number, not {value!r}")
     return values

@@ -69,7 +69,8 @@ class Muon:
     def load(self, state: Mapping[str, Tensor]) -> None:
         for shape, places in self._places.items():
             for buffer, (name, third, flip) in zip(self.buffers[shape], places, strict=True):
-                buffer.copy_(self._block(state[f"muon.{name}"].to(buffer.device), name, third, flip))
+                if f"muon.{name}" in state:  # blocks that C^P does not have begin anew after a split
+                    buffer.copy_(self._block(state[f"muon.{name}"].to(buffer.device), name, third, flip))
 
 
 def _gradient(parameter: nn.Parameter) -> Tensor:

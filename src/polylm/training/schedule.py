@@ -22,12 +22,12 @@ def ramp(progress: float, start: float, end: float) -> float:
     return 1.0 if progress >= end else (progress - start) / (end - start)
 
 
-def values(config: TrainConfig, progress: float) -> Values:
+def values(config: TrainConfig, progress: float, split_at: float | None = None) -> Values:
     """At a share of the run, from 0 to 1. Rates rise again, briefly, after a split: there are new parameters."""
     progress = min(max(progress, 0.0), 1.0)
     rise = ramp(progress, 0.0, config.warmup) if config.warmup > 0 else 1.0
-    if config.start == "split" and config.warmup > 0 and progress >= config.phase_one:
-        rise = ramp(progress, config.phase_one, config.phase_one + config.warmup / 2)
+    if split_at is not None and config.warmup > 0:
+        rise = ramp(progress, split_at, split_at + config.warmup / 2)
     first = config.mask_rate if config.mask_rate_start is None else config.mask_rate_start
     return Values(
         rate=rise * (1 - progress),

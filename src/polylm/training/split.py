@@ -45,7 +45,12 @@ class Clusters(NamedTuple):
 
 @torch.no_grad()
 def collect(
-    model: PolyLM, texts: Iterable[Tensor], inventory: SenseInventory, n_vectors: int, mask: int, rate: float = 0.15
+    model: PolyLM,
+    texts: Iterable[Tensor | tuple[Tensor, Tensor]],
+    inventory: SenseInventory,
+    n_vectors: int,
+    mask: int,
+    rate: float = 0.15,
 ) -> tuple[Tensor, Tensor]:
     """y^P (P, n, d) at masked occurrences of each polysemous word, and how many each has.
 
@@ -57,7 +62,8 @@ def collect(
     place[words_of] = torch.arange(len(words_of), device=device)
     found = torch.zeros(len(words_of), n_vectors, model.config.d_model, device=device)
     counts = torch.zeros(len(words_of), dtype=torch.int64, device=device)
-    for number, words in enumerate(texts):
+    for number, text in enumerate(texts):
+        words, segments = text if isinstance(text, tuple) else (text, None)
         of = place[words]  # (B, T)
         wanted = (of >= 0) & (counts[of.clamp(min=0)] < n_vectors)
         n = max(round(words.shape[1] * rate), 1)
@@ -70,7 +76,9 @@ def collect(
             continue
         now = torch.gather(words, 1, chosen)
         masked = words.scatter(1, chosen, torch.where(used, mask, now))
-        y = torch.gather(model.read(masked).y_p.float(), 1, chosen.unsqueeze(-1).expand(-1, -1, found.shape[-1]))
+        y = torch.gather(
+            model.read(masked, segments).y_p.float(), 1, chosen.unsqueeze(-1).expand(-1, -1, found.shape[-1])
+        )
         which, vectors = place[now[used]], y[used]  # (m,), (m, d)
         order = torch.argsort(which, stable=True)
         which, vectors = which[order], vectors[order]
@@ -164,7 +172,7 @@ def _scales(deviations: Tensor, weight: Tensor, centres: Tensor, living: Tensor,
 
 
 @torch.no_grad()
-def split(single: PolyLM, config: ModelConfig, inventory: SenseInventory, clusters: Clusters) -> PolyLM:
+def split(single: PolyLM, config: ModelConfig, inventory: SenseInventory, clusters: Clusters | None) -> PolyLM:
     """The full model. C^P is the single model's; C^D the first blocks of it, where it has such."""
     device = single.embeddings.device
     inventory = SenseInventory(inventory.n_senses.cpu(), excluded=inventory.excluded)
@@ -173,7 +181,7 @@ def split(single: PolyLM, config: ModelConfig, inventory: SenseInventory, cluste
     model.embeddings.copy_(single.embeddings[word])
     model.bias.copy_(single.bias[word])
     model.lambda_logits.zero_()
-    if len(model.inventory.poly_words):
+    if clusters is not None:
         rows, living = model.inventory.poly_rows, model.inventory.poly_mask
         centres, shares, means, scales = clusters
         # Where contexts hardly differ yet, t would be huge: no sense goes further from its word than words are long.
@@ -182,8 +190,10 @@ def split(single: PolyLM, config: ModelConfig, inventory: SenseInventory, cluste
         log_shares = shares.clamp(min=1e-6).log()
         dots = torch.einsum("pkd,pd->pk", centres, means)
         shift = log_shares - t * (centres**2).sum(dim=-1) / 2 - t * dots
-        # A sense that was never seen stays within reach, or it would never be tried.
         flat = rows[living]
+        if bool((t == 0).any()):  # words that were not met: senses that are all alike would stay so
+            lots = torch.randn(centres.shape, device="cpu").to(device) * single.embeddings.std() * 0.1
+            model.embeddings[flat] += (lots * (t == 0).unsqueeze(-1))[living]
         model.embeddings[flat] += (t.unsqueeze(-1) * centres)[living]
         model.bias[flat] += shift[living]
         model.lambda_logits[flat] = log_shares[living]

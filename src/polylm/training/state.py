@@ -5,6 +5,7 @@ removed when the next one starts.
 """
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,6 +32,8 @@ def save(out: Path, step: int, tensors: Mapping[str, Tensor], meta: Mapping[str,
         work.mkdir()
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, work / TENSORS)
         (work / META).write_text(json.dumps(dict(meta)), encoding="utf-8")
+        for path in (work / TENSORS, work / META, work):
+            _to_disk(path)
         shutil.rmtree(final, ignore_errors=True)
         work.rename(final)
     except (OSError, SafetensorError) as error:
@@ -39,6 +42,7 @@ def save(out: Path, step: int, tensors: Mapping[str, Tensor], meta: Mapping[str,
         kept = f"{last} is whole: make room and go on with --resume" if last else "there is no earlier one"
         raise UserError(f"the checkpoint of step {step} could not be written ({error}); {kept}") from None
     for old in steps(out)[:-keep]:
+        (folder / f"step-{old}" / META).unlink(missing_ok=True)  # no longer whole, whatever happens now
         shutil.rmtree(folder / f"step-{old}", ignore_errors=True)
     return final
 
@@ -68,6 +72,15 @@ def load(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def clean(out: Path) -> None:
-    """Remove what was half written."""
-    for path in (out / CHECKPOINTS).glob(".step-*"):
-        shutil.rmtree(path, ignore_errors=True)
+    """Remove what was half written, or half removed."""
+    for path in [*(out / CHECKPOINTS).glob(".step-*"), *(out / CHECKPOINTS).glob("step-*")]:
+        if path.name.startswith(".") or not (path / META).is_file():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -4,6 +4,7 @@ What a step does depends on the seed, the number of the step and the state alone
 again has, on the CPU, the very weights of one that was not.
 """
 
+import hashlib
 import json
 import math
 import signal
@@ -24,6 +25,7 @@ from polylm.corpus.shards import PreparedCorpus
 from polylm.errors import UserError
 from polylm.model.checkpoint import save_pretrained
 from polylm.model.config import ModelConfig
+from polylm.model.contextualizer import Transformer
 from polylm.model.granularity import Granularity, count_confusion
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
@@ -88,7 +90,23 @@ class Clock:
         share = self.elapsed / self.config.seconds
         if step > self.base_step:
             self.share_per_step = max(share - self.base_share, 0.0) / (step - self.base_step)
-        self.base_share, self.share_per_step = ranks.from_first([share, self.share_per_step])
+        self._agree(share, step, ranks)
+
+    def pause(self, step: int, ranks: Ranks) -> None:
+        """Count what was done besides steps, which says nothing of how long a step takes."""
+        if self.started is None or self.config.seconds is None:
+            return
+        now = time.monotonic()
+        self.elapsed += now - self._read_at
+        self._read_at = now
+        self._agree(self.elapsed / self.config.seconds, step, ranks)
+
+    def is_old(self, ranks: Ranks) -> bool:
+        """Whether steps take so long that the clock should be read again already."""
+        return ranks.n_ranks == 1 and self.config.seconds is not None and time.monotonic() - self._read_at > 5
+
+    def _agree(self, share: float, step: int, ranks: Ranks) -> None:
+        self.base_share, self.share_per_step = ranks.from_first([max(share, self.base_share), self.share_per_step])
         self.base_step = step
 
 
@@ -128,6 +146,8 @@ class Trainer:
         self.monitor = Monitor(self.out, quiet=quiet or not self.ranks.is_first)
         self.clock = Clock(config)
         self.step, self.phase = 0, 1 if config.start == "split" and init is None else 2
+        self.split_at: float | None = None  # share of the run, once it is done
+        self._window: list[Tensor] = []  # what steps since the last look at the losses gave
         self.best_loss = math.inf
         self._signal: int | None = None
         self.stop_after: int | None = None  # a step to stop after, as if the process had been killed
@@ -147,15 +167,21 @@ class Trainer:
     def _open_folder(self, resume: bool, init: PolyLM | None) -> None:
         path = self.out / RUN
         settings = {"train": self.config.to_dict(), "model": self.model_config.to_dict(), "init": init is not None}
-        settings["vocabulary"] = len(self.words)
+        settings["vocabulary"] = hashlib.sha256((self.corpus.folder / "vocabulary.tsv").read_bytes()).hexdigest()
         if self.out.exists() and not self.out.is_dir():
             raise UserError(f"{self.out} is a file: name a folder")
         if path.exists():
             if not resume:
                 raise UserError(f"{self.out} holds a run already: go on with --resume, or name another folder")
-            self._check_settings(json.loads(path.read_text(encoding="utf-8")), settings)
+            try:
+                self._check_settings(json.loads(path.read_text(encoding="utf-8")), settings)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                if isinstance(error, UserError):
+                    raise
+                raise UserError(f"{path} does not describe a run: {error!r}") from None
         elif self.out.exists() and any(self.out.iterdir()) and not resume:
             raise UserError(f"{self.out} is not empty: name a new folder")
+        self.ranks.barrier()  # every process has looked before one writes
         if self.ranks.is_first:
             self.out.mkdir(parents=True, exist_ok=True)
             write_bytes(path, (json.dumps(settings, indent=2) + "\n").encode())
@@ -172,12 +198,19 @@ class Trainer:
                     )
         if before["vocabulary"] != now["vocabulary"]:
             raise UserError(f"{self.out} was begun with another vocabulary: give the same data, or another folder")
+        if before["init"] != now["init"]:
+            raise UserError(
+                f"{self.out} was begun {'from' if before['init'] else 'without'} a model: say --init as then"
+            )
 
     def _new_model(self, init: PolyLM | None) -> None:
         torch.manual_seed(self.config.seed)
         if init is not None:
-            if init.inventory.n_words != self.inventory.n_words:
-                raise UserError("the model to go on from has another vocabulary than the data")
+            if init.inventory != self.inventory:
+                raise UserError(
+                    "the model to go on from has other words or senses than the data (or was pruned): prepare the text "
+                    "with its vocabulary, or train anew"
+                )
             model = init
         elif self.phase == 1:
             model = phase_one_model(self.model_config, self.inventory)
@@ -200,7 +233,9 @@ class Trainer:
         self.optimizer = Optimizer(model, self.config)
         self.ema = {name: p.detach().clone() for name, p in model.named_parameters()} if self.config.ema > 0 else {}
         self._r, self._lambda = (torch.ones((), device=self.device) for _ in range(2))
-        graphs = wanted and self.device.type == "cuda" and self.ranks.n_ranks == 1
+        graphs = (
+            wanted and self.device.type == "cuda" and self.ranks.n_ranks == 1 and isinstance(model.c_p, Transformer)
+        )
         self._work: Callable[[list[Batch]], Tensor] = StepGraph(self._compute) if graphs else self._compute
         self._wrapped: nn.Module = model
         if self.ranks.n_ranks > 1:
@@ -239,12 +274,12 @@ class Trainer:
             self.monitor.close()
 
     def _run(self) -> dict[str, Any]:
-        if self.step:
+        if self.ranks.is_first:
             self.monitor.go_on_from(self.step)
+        if self.step:
             self.monitor.show(f"going on from step {self.step}", always=True)
         self._peak = measured_peak(self.device) if self.ranks.is_first else 1.0
         self._last_checkpoint, self._next_evaluation = time.monotonic(), 0.0
-        window: list[Tensor] = []
         self._window_started, self._window_step = time.monotonic(), self.step
         if self.step:
             self.clock.read(self.step, self.ranks)
@@ -252,16 +287,17 @@ class Trainer:
         while share < 1:
             if self.phase == 1 and share >= self.config.phase_one:
                 self._split()
-            now = values(self.config, share)
-            window.append(self._train_step(now))
+                share = self.clock.share(self.step)
+                self.split_at = share
+            now = values(self.config, share, self.split_at)
+            self._window.append(self._train_step(now))
             self.step += 1
             first = self.clock.started is None
-            if first or self.step % self.config.log_every == 0:
+            if first or self.step % self.config.log_every == 0 or self.clock.is_old(self.ranks):
                 synchronize(self.device)
                 self.clock.read(self.step, self.ranks)
-                if not first or self.config.steps == 1:
-                    self._log(torch.stack(window).mean(dim=0), now)
-                window = []
+                if not first:
+                    self._log(now)
                 if first:
                     self._window_started, self._window_step = time.monotonic(), self.step
             share = self.clock.share(self.step)
@@ -272,7 +308,7 @@ class Trainer:
 
     def _train_step(self, now: Values) -> Tensor:
         """One step; (lm, distinctness, match, gradient norm) stay on the device until they are logged."""
-        if self.model_config.dropout:
+        if self.model_config.dropout or self.model_config.contextualizer != "transformer":
             torch.manual_seed(self.config.seed * 1_000_003 + self.step * 1009 + self.ranks.rank)
         self._r.fill_(now.r)
         self._lambda.fill_(now.lambda_m)
@@ -318,11 +354,17 @@ class Trainer:
         named = dict(self.model.named_parameters())
         torch._foreach_lerp_(list(self.ema.values()), [named[name].detach() for name in self.ema], weight)
 
-    def _log(self, means: Tensor, now: Values) -> None:
+    def _look_at_losses(self) -> tuple[float, ...]:
+        """Mean losses and gradient norm since the last look; the run stops if they are no numbers, or far too high."""
+        means = torch.stack(self._window).mean(dim=0)
+        self._window = []
+        self.ranks.sum_(means[:3])  # each process has its part
         lm, distinctness, match, norm = means.tolist()
-        if self.ranks.n_ranks > 1:
-            total = self.ranks.sum_(torch.tensor([lm, distinctness, match], device=self.device))
-            lm, distinctness, match = total.tolist()
+        self._check_loss(lm, norm)
+        return lm, distinctness, match, norm
+
+    def _log(self, now: Values) -> None:
+        lm, distinctness, match, norm = self._look_at_losses()
         seconds = time.monotonic() - self._window_started
         steps = self.step - self._window_step
         self._window_started, self._window_step = time.monotonic(), self.step
@@ -332,7 +374,6 @@ class Trainer:
         )
         bound = tokens * needed / self._peak / self.ranks.n_ranks
         share = self.clock.share(self.step)
-        self._check_loss(lm)
         if not self.ranks.is_first:
             return
         record = {
@@ -358,14 +399,18 @@ class Trainer:
             f"J_D {distinctness:.3f}  J_M {match:.3f}  r {now.r:.2f}  lambda {now.lambda_m:.3f}  {left} left"
         )
 
-    def _check_loss(self, lm: float) -> None:
+    def _check_loss(self, lm: float, norm: float) -> None:
         spike = lm > self.best_loss + SPIKE and self.clock.share(self.step) > 0.02
-        if math.isfinite(lm) and not spike:
+        if math.isfinite(lm) and math.isfinite(norm) and not spike:
             self.best_loss = min(self.best_loss, lm)
             return
         last = state.latest(self.out)
         kept = f"the last good state is {last}" if last else "there is no earlier state"
-        what = f"rose to {lm:.2f}, from {self.best_loss:.2f} at best" if math.isfinite(lm) else f"is {lm}"
+        what = (
+            f"rose to {lm:.2f}, from {self.best_loss:.2f} at best"
+            if spike
+            else f"or its gradient is no number ({lm}, {norm})"
+        )
         raise UserError(
             f"the loss {what} at step {self.step}: the run was stopped, {kept}. "
             "Go on from it with --resume and a lower --learning-rate"
@@ -374,15 +419,15 @@ class Trainer:
     def _look_around(self, share: float) -> None:
         """Between steps: signals, evaluations, checkpoints."""
         config = self.config
-        if self.ranks.n_ranks > 1 and self.step % config.log_every == 0:
-            stop = self.ranks.sum_(torch.tensor([float(self._signal or 0)], device=self.device))
-            self._signal = int(stop.item()) or self._signal
-        if self._signal is not None and (self.ranks.n_ranks == 1 or self.step % config.log_every == 0):
-            folder = self._checkpoint()
-            raise Stopped(self._signal, folder)
+        number = self._signal or 0
+        if self.ranks.n_ranks > 1:  # all stop, or none
+            number = self.ranks.highest(number, self.device) if self.step % config.log_every == 0 else 0
+        if number:
+            raise Stopped(number, self._checkpoint())
         if share >= self._next_evaluation and self.step % config.log_every == 0:
             self._evaluate(share)
             self._next_evaluation = (math.floor(share / config.evaluate_every) + 1) * config.evaluate_every
+            self.clock.pause(self.step, self.ranks)
         due = time.monotonic() - self._last_checkpoint >= config.checkpoint_every
         if config.checkpoint_steps is not None:
             due = self.step % config.checkpoint_steps == 0
@@ -414,24 +459,27 @@ class Trainer:
     # The split
 
     def _split(self) -> None:
-        """From one vector a word to its senses; a checkpoint before and after, since it takes a while."""
+        """From one vector a word to its senses. A function of the state: a run that is killed here does it again."""
         started = time.monotonic()
         before = self.held_out_nll()
         with self._reading():
             # Some words are rare; but reading for the split should take no more than a few parts in a hundred.
             planned = self.config.steps or round(1 / max(self.clock.share_per_step, 1e-6))
             tokens = min(self.config.split_vectors << 18, planned * self.config.batch_tokens // 8)
-            vectors, counts = collect(
-                self.model, self.batches.windows(tokens, 1), self.inventory, self.config.split_vectors, MASK
-            )
-            clusters = cluster(
-                vectors,
-                counts,
-                self.inventory.n_senses[self.inventory.poly_words].to(self.device),
-                lead=self.config.split_lead,
-                seed=self.config.seed,
-                random=self.config.split == "random",
-            )
+            clusters = None
+            n_senses = self.inventory.n_senses[self.inventory.poly_words].to(self.device)
+            if len(n_senses):
+                vectors, counts = collect(
+                    self.model, self.batches.windows(tokens, 1), self.inventory, self.config.split_vectors, MASK
+                )
+                clusters = cluster(
+                    vectors,
+                    counts,
+                    n_senses,
+                    lead=self.config.split_lead,
+                    seed=self.config.seed,
+                    random=self.config.split == "random",
+                )
         moments = self.optimizer.state()
         torch.manual_seed(self.config.seed + 1)
         model = split(self.model, self.model_config, self.inventory, clusters)
@@ -444,6 +492,7 @@ class Trainer:
             seconds = time.monotonic() - started
             self.monitor.log({"step": self.step, "split": True, "before": before, "after": after, "seconds": seconds})
             self.monitor.show(f"split: held-out NLL {before:.3f} before, {after:.3f} after", always=True)
+        self.clock.pause(self.step, self.ranks)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -499,7 +548,9 @@ class Trainer:
     # State
 
     def _checkpoint(self) -> Path:
-        """Everything, by the first process; the others wait."""
+        """Everything, by the first process; the others wait. Never of a state whose losses were not looked at."""
+        if self._window:
+            self._look_at_losses()
         folder = self.out / state.CHECKPOINTS / f"step-{self.step}"
         if self.ranks.is_first:
             tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
@@ -511,17 +562,20 @@ class Trainer:
                 "elapsed": self.clock.elapsed,
                 "share": self.clock.share(self.step),
                 "share_per_step": self.clock.share_per_step,
+                "split_at": self.split_at,
                 "best_loss": self.best_loss if math.isfinite(self.best_loss) else None,
             }
             state.save(self.out, self.step, tensors, meta, self.config.keep)
         self.ranks.barrier()
         self._last_checkpoint = time.monotonic()
+        self.clock.pause(self.step, self.ranks)
         return folder
 
     def _restore(self, folder: Path) -> None:
         tensors, meta = state.load(folder)
-        self.step, self.phase = meta["step"], meta["phase"]
-        if self.phase == 2 and self.config.start == "split" and self.model.inventory != self.inventory:
+        split_since = self.phase == 1 and meta["phase"] == 2
+        self.step, self.phase, self.split_at = meta["step"], meta["phase"], meta["split_at"]
+        if split_since:
             self._use(PolyLM(self.model_config, self.inventory).to(self.device))
         self.model.load_state_dict(
             {name.removeprefix("model."): tensor for name, tensor in tensors.items() if name.startswith("model.")}
@@ -538,8 +592,12 @@ class Trainer:
 
     def _finish(self) -> dict[str, Any]:
         """The finished model in the folder itself: senses in order, confusions counted."""
+        if self._window:
+            self._look_at_losses()
         if self.phase == 1:  # a run so short that the split was not reached
             self._split()
+        if state.steps(self.out)[-1:] != [self.step]:
+            self._checkpoint()  # what follows may be killed too
         if self.ema:
             for name, parameter in self.model.named_parameters():
                 parameter.data.copy_(self.ema[name])
@@ -562,7 +620,8 @@ class Trainer:
         if not len(self.model.inventory.poly_words):
             return None
         with self._reading():
-            return count_confusion(self.model, self.batches.windows(self.config.confusion_tokens, 2), MASK)
+            texts = self.batches.windows(self.config.confusion_tokens, 2)
+            return count_confusion(self.model, texts, MASK)
 
 
 def _duration(seconds: float) -> str:
