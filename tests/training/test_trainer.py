@@ -213,13 +213,15 @@ def test_going_on_from_a_model(corpus, tmp_path, whole):
 
     network, _ = from_pretrained(whole[0])
     begun = {"init": network, "device": "cpu", "quiet": True}
-    first = Trainer(corpus, tmp_path / "run", TINY, settings(learning_rate=1e-3), **begun)
+    first = Trainer(corpus, tmp_path / "run", TINY, settings(steps=60, learning_rate=5e-3), **begun)
     first.stop_after = 9
     first.run()
     with pytest.raises(UserError, match="was begun from a model"):
-        run(corpus, tmp_path / "run", resume=True, learning_rate=1e-3)
+        run(corpus, tmp_path / "run", resume=True, steps=60, learning_rate=5e-3)
     begun["init"], _ = from_pretrained(whole[0])
-    summary = Trainer(corpus, tmp_path / "run", TINY, settings(learning_rate=1e-3), resume=True, **begun).run()
+    summary = Trainer(
+        corpus, tmp_path / "run", TINY, settings(steps=60, learning_rate=5e-3), resume=True, **begun
+    ).run()
     assert summary["held_out"] < whole[1]["held_out"]
     pruned = from_pretrained(whole[0])[0].prune(0.3)
     with pytest.raises(UserError, match="other words or senses"):
