@@ -9,6 +9,7 @@ import json
 import math
 import signal
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -240,9 +241,11 @@ class Trainer:
         self._wrapped: nn.Module = model
         if self.ranks.n_ranks > 1:
             devices = [self.device.index] if self.device.type == "cuda" else None
-            self._wrapped = DistributedDataParallel(
-                model, device_ids=devices, broadcast_buffers=False, gradient_as_bucket_view=True
-            )
+            with warnings.catch_warnings():  # newer versions of torch have another name for broadcast_buffers
+                warnings.simplefilter("ignore", FutureWarning)
+                self._wrapped = DistributedDataParallel(
+                    model, device_ids=devices, broadcast_buffers=False, gradient_as_bucket_view=True
+                )
 
     def _load_text(self) -> None:
         length = self.model_config.max_length
