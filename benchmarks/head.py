@@ -107,7 +107,7 @@ def main() -> None:
             (64, 256, 4, 2), (256, 128, 8, 2), (128, 64, 4, 3), (128, 64, 8, 4),
         ):  # fmt: skip
             same = head_triton.Tile(*tile)
-            variants[f"triton {tile}"] = lambda *x, tile=same: head_triton.log_partition_triton(*x, tile, tile)
+            variants[f"triton {tile}"] = lambda *x, tile=same: head_triton.log_partition_triton(*x, None, tile, tile)
     flops = 6 * args.targets * args.senses * args.d
     print(f"{torch.cuda.get_device_name()}, {args.targets} targets, {args.senses} senses, d {args.d}, bfloat16")
     for name, function in variants.items():

@@ -80,7 +80,8 @@ arguments = [torch.randn(70, {d}), torch.randn(300, {d}) * 0.3, torch.randn(300)
 arguments[2][3] = -torch.inf
 weights = torch.rand(70)
 results = []
-for function in (lambda *a: head_triton.log_partition_triton(*a, tile, tile), lambda *a: log_partition(*a, "matmul")):
+triton = lambda *a: head_triton.log_partition_triton(*a, None, tile, tile)
+for function in (triton, lambda *a: log_partition(*a, "matmul")):
     leaves = [a.clone().requires_grad_() for a in arguments]
     log_z = function(*leaves)
     results.append((log_z, *torch.autograd.grad((log_z * weights).sum(), leaves)))

@@ -5,7 +5,7 @@ import torch
 
 from polylm.corpus.shards import PreparedCorpus
 from polylm.errors import UserError
-from polylm.training.batches import LINE, MASK, Batches, Text
+from polylm.training.batches import LINE, MASK, Batches, Text, _chances
 from tests.training.conftest import settings
 
 LENGTH = 22
@@ -14,7 +14,7 @@ LENGTH = 22
 def make(corpus, *, rank=0, n_ranks=1, **changes):
     prepared = PreparedCorpus(corpus)
     text = Text.load(prepared, changes.pop("held_out", 0.02), LENGTH, torch.device("cpu"))
-    words, _, n_senses = prepared.vocabulary()
+    words, counts, n_senses = prepared.vocabulary()
     n_senses = torch.tensor(n_senses)
     predicted = torch.ones(len(words), dtype=torch.bool)
     predicted[[0, MASK, LINE]] = False
@@ -26,6 +26,7 @@ def make(corpus, *, rank=0, n_ranks=1, **changes):
         polysemous=n_senses > 1,
         predicted=predicted,
         device=torch.device("cpu"),
+        counts=torch.tensor(counts),
         rank=rank,
         n_ranks=n_ranks,
     )
@@ -120,3 +121,25 @@ def test_what_does_not_fit(corpus):
         make(corpus, n_ranks=3)
     with pytest.raises(UserError, match="too few for windows of 100000"):
         Text.load(PreparedCorpus(corpus), 0.1, 100_000, torch.device("cpu"))
+
+
+def test_common_words_are_targets_less_often(corpus):
+    """With a subsample a word above it is a target by the root of its frequency: here a sixteenth of the others."""
+    batches = make(corpus, subsample=1e-4)
+    words = torch.arange(batches.n_words)
+    common = words % 2 == 0  # as if each of them had 256 times the count of the others
+    batches.chances = _chances(1e-4, torch.where(common, 256_000, 1000), batches.predicted)
+    assert float(batches.chances[20] / batches.chances[21]) == pytest.approx(1 / 16)
+    seen, chosen = torch.zeros(batches.n_words), torch.zeros(batches.n_words)
+    for step in range(100):
+        for batch in batches.step(step, 0.15):
+            seen += torch.bincount(batch.words.flatten(), minlength=batches.n_words)
+            chosen += torch.bincount(batch.words.flatten()[batch.targets], minlength=batches.n_words)
+    common, other = common & batches.predicted, ~common & batches.predicted
+    rates = [float(chosen[which].sum() / seen[which].sum()) for which in (common, other)]
+    assert rates[0] / rates[1] == pytest.approx(1 / 16, rel=0.25)
+    assert int(chosen.sum()) == 100 * batches.n_rows * batches.n_targets
+
+
+def test_without_a_subsample_all_words_are_alike(corpus):
+    assert make(corpus).chances is None

@@ -40,7 +40,7 @@ def register_contextualizer(name: str, factory: Factory) -> None:
 
 
 def at_places(contextualizer: nn.Module, x: Tensor, segments: Tensor | None, at: Tensor) -> Tensor:
-    """(n, d) of the places `at` (n,) among B * T; a contextualizer that can computes no more than it must."""
+    """(n, d) of the places `at` (n,) among B * T, each there once. A contextualizer that can computes no others."""
     if isinstance(contextualizer, Transformer):
         some: Tensor = contextualizer(x, segments, at)
         return some
@@ -99,13 +99,33 @@ class Transformer(nn.Module):
             x, qkv = between(x, y, *layer.exit(), *following.entry(), dropout)
         y = layers[-1].attend(qkv, rotation, mask, dropout)
         if at is not None:
-            x, y = (h.flatten(0, 1).index_select(0, at) for h in (x, y))
+            x, y = (_take(h.flatten(0, 1), at) for h in (x, y))
         out: Tensor = last(x, y, *layers[-1].exit(), *_of_norm(self.norm_out), dropout)
         return out
 
     def compile_layers(self) -> None:
         """From now on run compiled; one compilation serves all layers."""
         self.compiled = True
+
+
+class _Take(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, at: Tensor) -> Tensor:
+        ctx.save_for_backward(at)
+        ctx.n = len(x)
+        return x.index_select(0, at)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        (at,) = ctx.saved_tensors
+        (gradient,) = gradients
+        return gradient.new_zeros(ctx.n, gradient.shape[1]).index_copy_(0, at, gradient), None
+
+
+def _take(x: Tensor, at: Tensor) -> Tensor:
+    """Rows `at` of x, none of them twice: so the gradient is copied, where `index_select` would add it up."""
+    rows: Tensor = _Take.apply(x, at)  # type: ignore[no-untyped-call]
+    return rows
 
 
 class _TransformerLayer(nn.Module):

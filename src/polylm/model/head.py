@@ -16,8 +16,13 @@ CHUNK_LOGITS = 1 << 26  # logits at a time on a GPU: 256 MB in float32
 CHUNK_LOGITS_CPU = 1 << 21  # on a CPU they should stay in its cache
 
 
-def log_partition(y: Tensor, embeddings: Tensor, bias: Tensor, method: str | None = None) -> Tensor:
-    """log Z (n,) in float32 or better; y (n, d), embeddings (S, d), bias (S,), where -inf leaves a sense out."""
+def log_partition(
+    y: Tensor, embeddings: Tensor, bias: Tensor, method: str | None = None, *, half: Tensor | None = None
+) -> Tensor:
+    """log Z (n,) in float32 or better; y (n, d), embeddings (S, d), bias (S,), where -inf leaves a sense out.
+
+    `half`: what `head_triton.padded` made of the embeddings, where that is at hand.
+    """
     kind = y.device.type
     if torch.is_autocast_enabled(kind):
         y = y.to(torch.get_autocast_dtype(kind))  # a layer norm has made it float32
@@ -25,10 +30,10 @@ def log_partition(y: Tensor, embeddings: Tensor, bias: Tensor, method: str | Non
         fits = y.dtype in (torch.bfloat16, torch.float16) and y.shape[1] % 16 == 0
         method = "triton" if y.is_cuda and fits and triton_works() else "chunked"
     with torch.autocast(kind, enabled=False):  # backward will run without it, and must compute the same scores
-        return _log_partition(y, embeddings, bias, method)
+        return _log_partition(y, embeddings, bias, method, half)
 
 
-def _log_partition(y: Tensor, embeddings: Tensor, bias: Tensor, method: str) -> Tensor:
+def _log_partition(y: Tensor, embeddings: Tensor, bias: Tensor, method: str, half: Tensor | None) -> Tensor:
     if method == "matmul":
         return torch.logsumexp(_logits(y, embeddings, bias), dim=-1)  # the plain way
     if method == "chunked":
@@ -37,7 +42,7 @@ def _log_partition(y: Tensor, embeddings: Tensor, bias: Tensor, method: str) -> 
     if method == "triton":
         from polylm.model.head_triton import log_partition_triton
 
-        of_triton: Tensor = log_partition_triton(y, embeddings, bias)
+        of_triton: Tensor = log_partition_triton(y, embeddings, bias, half)
         return of_triton
     raise ValueError(f"there is no head {method!r}")
 

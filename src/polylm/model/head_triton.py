@@ -99,13 +99,11 @@ def _part_size(n_senses: int, n_parts: int) -> int:
 
 class _Triton(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, y: Tensor, embeddings: Tensor, bias: Tensor, forward: Tile, backward: Tile) -> Tensor:
+    def forward(
+        ctx: Any, y: Tensor, embeddings: Tensor, bias: Tensor, weights: Tensor, forward: Tile, backward: Tile
+    ) -> Tensor:
         y = y.contiguous()
-        (n, d), n_senses = y.shape, len(embeddings)
-        n_padded = int(triton.cdiv(n_senses, _ALIGNED)) * _ALIGNED
-        weights = torch.empty(n_padded, d, dtype=y.dtype, device=y.device)
-        weights[:n_senses] = embeddings
-        weights[n_senses:] = 0
+        (n, d), n_senses, n_padded = y.shape, len(embeddings), len(weights)
         bias2 = torch.full((n_padded,), -torch.inf, dtype=torch.float32, device=y.device)
         bias2[:n_senses] = bias.float() * LOG2_E  # base 2, since the processor's exponential is
         part_size = _part_size(n_padded, PARTS)
@@ -126,7 +124,7 @@ class _Triton(torch.autograd.Function):
         return log_z
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         y, weights, bias2, log_z = ctx.saved_tensors
         tile, n_senses = ctx.tile, ctx.n_senses
         g, log_z2 = gradients[0].float().contiguous(), log_z * LOG2_E
@@ -155,12 +153,27 @@ class _Triton(torch.autograd.Function):
             sums = product.float() if sums is None else sums.add_(product)
         assert sums is not None
         sums = sums[:n_senses]
-        return d_y, sums[:, :d].to(ctx.dtypes[0]), sums[:, d].to(ctx.dtypes[1]), None, None
+        return d_y, sums[:, :d].to(ctx.dtypes[0]), sums[:, d].to(ctx.dtypes[1]), None, None, None
+
+
+def padded(embeddings: Tensor, dtype: torch.dtype) -> Tensor:
+    """E in half precision, with rows of zeros to a whole number of blocks; no gradient flows through it."""
+    n_senses, d = embeddings.shape
+    weights = torch.empty(triton.cdiv(n_senses, _ALIGNED) * _ALIGNED, d, dtype=dtype, device=embeddings.device)
+    weights[:n_senses] = embeddings.detach()
+    weights[n_senses:] = 0
+    return weights
 
 
 def log_partition_triton(
-    y: Tensor, embeddings: Tensor, bias: Tensor, forward: Tile = FORWARD, backward: Tile = BACKWARD
+    y: Tensor,
+    embeddings: Tensor,
+    bias: Tensor,
+    weights: Tensor | None = None,
+    forward: Tile = FORWARD,
+    backward: Tile = BACKWARD,
 ) -> Tensor:
-    """log Z (n,) in float32, of y (n, d) in half precision; d must be a multiple of 16."""
-    result: Tensor = _Triton.apply(y, embeddings, bias, forward, backward)
+    """log Z (n,) in float32, of y (n, d) in half precision; d must be a multiple of 16. `weights` are E, padded."""
+    weights = padded(embeddings, y.dtype) if weights is None else weights
+    result: Tensor = _Triton.apply(y, embeddings, bias, weights, forward, backward)
     return result

@@ -98,34 +98,33 @@ class PolyLM(nn.Module):
             scores = torch.einsum("...kd,...d->...k", senses, y)
         return (scores + self.bias[rows]).masked_fill(~mask, -torch.inf), senses
 
-    def _mixed(self, words: Tensor, y: Tensor) -> Tensor:
+    def _mixed(self, words: Tensor, y: Tensor, half: Tensor | None) -> Tensor:
         """x^P: the words' senses weighted by q^D (Eq. 8)."""
-        if self._fused(y):
-            from polylm.model.senses_triton import own_senses
-
-            n, t, d = y.shape
-            inventory = self.inventory
-            _, mixed = own_senses(
-                words.flatten(), y.view(n * t, d), self.embeddings, self.embeddings.detach().to(y.dtype), self.bias,
-                inventory.first, inventory.n_senses, _power_of_two(inventory.max_senses), mix=True,
-            )  # fmt: skip
-            return mixed.view(n, t, d)
+        if half is not None:
+            return self._own_senses(words.flatten(), y.flatten(0, 1), half, mix=True)[1].view(y.shape)
         scores, senses = self._own_scores(words, y)
         return torch.einsum("...k,...kd->...d", scores.softmax(dim=-1).to(senses.dtype), senses)
 
-    def _target_scores(self, words: Tensor, y: Tensor) -> Tensor:
+    def _target_scores(self, words: Tensor, y: Tensor, half: Tensor | None) -> Tensor:
         """Scores (n, k) of the senses of words (n,)."""
-        if self._fused(y):
-            from polylm.model.senses_triton import own_senses
-
-            inventory = self.inventory
-            k = _power_of_two(inventory.max_senses)
-            scores, _ = own_senses(
-                words, y, self.embeddings, self.embeddings.detach().to(y.dtype), self.bias,
-                inventory.first, inventory.n_senses, k, mix=False,
-            )  # fmt: skip
-            return scores[:, : inventory.max_senses]
+        if half is not None:
+            return self._own_senses(words, y, half, mix=False)[0][:, : self.inventory.max_senses]
         return self._own_scores(words, y)[0]
+
+    def _own_senses(self, words: Tensor, y: Tensor, half: Tensor, *, mix: bool) -> tuple[Tensor, Tensor]:
+        from polylm.model.senses_triton import own_senses
+
+        inventory = self.inventory
+        k = _power_of_two(inventory.max_senses)
+        return own_senses(words, y, self.embeddings, half, self.bias, inventory.first, inventory.n_senses, k, mix=mix)
+
+    def _half(self, y: Tensor) -> Tensor | None:
+        """E as the kernels want it, cast once a step; none where they do not run."""
+        if not self._fused(y):
+            return None
+        from polylm.model.head_triton import padded
+
+        return padded(self.embeddings, y.dtype)
 
     def _fused(self, y: Tensor) -> bool:
         return (
@@ -213,17 +212,21 @@ class PolyLM(nn.Module):
         if self.c_d is None:
             log_q_d = None
             y = at_places(self.c_p, F.embedding(masked, self._inputs()), segments, targets)
+            half = self._half(y)
+            own = self._target_scores(at_targets, y, half)
         else:
             both = torch.cat((masked, words))
             both_segments = None if segments is None else torch.cat((segments, segments))
             n = masked.numel()  # of the unmasked text only the targets are needed
             wanted = torch.cat((torch.arange(n, device=targets.device), n + targets))
             y_d = at_places(self.c_d, F.embedding(both, self._inputs()), both_segments, wanted)
-            x_p = self._mixed(masked, y_d[:n].view(*masked.shape, -1))
+            half = self._half(y_d)
+            x_p = self._mixed(masked, y_d[:n].view(*masked.shape, -1), half)
             y = at_places(self.c_p, x_p, segments, targets)  # (n, d)
-            log_q_d = self._target_scores(at_targets, y_d[n:]).log_softmax(dim=-1)
-        own = self._target_scores(at_targets, y)
-        log_z = log_partition(y, self.embeddings, self.output_bias())
+            scores = self._target_scores(at_targets.repeat(2), torch.cat((y, y_d[n:])), half)
+            own = scores[: len(targets)]
+            log_q_d = scores[len(targets) :].log_softmax(dim=-1)
+        log_z = log_partition(y, self.embeddings, self.output_bias(), half=half)
         if self.training:
             self._count_shares(at_targets, own.detach(), log_q_d, weights)
             if not self.defer_shares:

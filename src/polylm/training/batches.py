@@ -87,12 +87,14 @@ class Batches:
         polysemous: Tensor,
         predicted: Tensor,
         device: torch.device,
+        counts: Tensor | None = None,
         rank: int = 0,
         n_ranks: int = 1,
     ) -> None:
         self.text, self.config, self.length, self.n_words = text, config, length, n_words
         self.device, self.rank, self.n_ranks = device, rank, n_ranks
         self.polysemous, self.predicted = polysemous.to(device), predicted.to(device)  # (V,) bool
+        self.chances = _chances(config.subsample, counts, self.predicted)
         self.n_rows = max(config.batch_tokens // length, 1)
         parts = n_ranks * config.accumulate
         if self.n_rows % parts:
@@ -161,13 +163,15 @@ class Batches:
         """Places (rows, n) of targets, the text with 80 / 10 / 10 of them changed, and weights (rows, n)."""
         n = self.n_targets
         lots = torch.rand(words.shape, generator=generator, device=self.device)
-        lots = lots.masked_fill(~self.predicted[words], 2.0)  # line marks come last, and have no weight
+        if self.chances is not None:  # the first of exponential clocks: without replacement, in proportion
+            lots = -torch.log1p(-lots) / self.chances[words]
+        lots = lots.masked_fill(~self.predicted[words], torch.inf)  # line marks come last, and have no weight
         places = lots.topk(n, dim=1, largest=False).indices
         wanted = self.length * mask_rate
         chance = torch.rand((), generator=generator, device=self.device)
         number = torch.arange(n, device=self.device)
         used = (number + chance < wanted).expand_as(places)  # on average `wanted` of them, or all
-        used = used & (torch.gather(lots, 1, places) < 1.5)
+        used = used & torch.gather(lots, 1, places).isfinite()
         what = torch.rand(places.shape, generator=generator, device=self.device)
         other = torch.randint(N_SPECIAL, self.n_words, places.shape, generator=generator, device=self.device)
         now = torch.gather(words, 1, places)
@@ -207,6 +211,15 @@ class Batches:
             )
             words = self.text.windows(starts, self.length, self.device)
             yield (words, _segments(words)) if self.config.respect_lines else words
+
+
+def _chances(subsample: float | None, counts: Tensor | None, predicted: Tensor) -> Tensor | None:
+    """(V,) how often a word is a target beside others, as word2vec chooses its words; none: all alike."""
+    if subsample is None or counts is None:
+        return None
+    counts = counts.to(predicted.device).float() * predicted
+    frequency = counts / counts.sum().clamp(min=1)
+    return (subsample / frequency.clamp(min=1e-12)).sqrt().clamp(max=1)
 
 
 def _segments(words: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ class TrainConfig:
     accumulate: int = 1  # parts that a step's batch is computed in
     mask_rate: float = 0.15
     mask_rate_start: float | None = None  # falls linearly to mask_rate over the run; none: constant
+    subsample: float | None = None  # words above this frequency are targets less often, by sqrt(subsample / frequency)
     respect_lines: bool = False  # a window sees one line only, instead of crossing them
     held_out: float = 0.002  # share of the text that is never trained on
     # Optimization
@@ -87,6 +88,8 @@ class TrainConfig:
             raise UserError("mask_rate is 0: there would be nothing to predict")
         if not self.held_out > 0:
             raise UserError("held_out is 0: some text must be kept to measure on")
+        if self.subsample is not None and not self.subsample > 0:
+            raise UserError(f"subsample is {self.subsample}: it is a frequency, above 0, or null for none")
         if self.seed < 0:
             raise UserError(f"seed is {self.seed}: it must be 0 or more")
         if self.checkpoint_steps is not None and self.checkpoint_steps < 1:

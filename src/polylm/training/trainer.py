@@ -141,7 +141,7 @@ class Trainer:
         self.out, self.model_config, self.config = Path(out), model_config, config
         self.callbacks = callbacks or Callbacks()
         self.corpus = PreparedCorpus(data, verify=self.ranks.is_first)
-        self.words, _, n_senses = self.corpus.vocabulary()
+        self.words, self.counts, n_senses = self.corpus.vocabulary()
         self.inventory = SenseInventory(n_senses, excluded=[0, MASK, LINE])
         self._open_folder(resume, init)
         self.monitor = Monitor(self.out, quiet=quiet or not self.ranks.is_first)
@@ -259,6 +259,7 @@ class Trainer:
             polysemous=inventory.n_senses > 1,
             predicted=inventory.predicted[inventory.first],
             device=self.device,
+            counts=torch.tensor(self.counts),
             rank=self.ranks.rank,
             n_ranks=self.ranks.n_ranks,
         )
