@@ -15,10 +15,7 @@ from polylm import __version__
 from polylm.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from polylm.evaluation.report import Table
-    from polylm.model.polylm import PolyLM
 
 app = typer.Typer(
     name="polylm",
@@ -106,6 +103,62 @@ def analyze(
 
 
 @app.command()
+def tag(
+    text: Annotated[str, typer.Argument(help="A text, a file, or - for standard input.", metavar="TEXT|FILE|-")],
+    model: ModelDir = None,
+    source: Source = "both",
+    granularity: Granularity = None,
+    device: DeviceName = "auto",
+    as_json: Json = False,
+) -> None:
+    """Give every word of a text its sense: a table on a terminal, a JSON object a line in a pipe."""
+    import polylm
+    from polylm.text.lines import lines_of
+
+    lines = lines_of(text)  # before the model: a wrong path shows at once
+    loaded = polylm.load(model, device=device, granularity=granularity)
+    table = sys.stdout.isatty() and not as_json
+    for line, tokens in loaded.tag_lines(lines, source=source):
+        if table:
+            columns = ("text", "lemma", "sense", "p", "like")
+            rows = [
+                [token.text, token.lemma, token.sense or "", _probability(token.probability), loaded.label(token.sense)]
+                for token in tokens
+            ]
+            _print_table(columns, rows, numbers=("p",))
+        else:
+            described = [{**token.to_dict(), "label": loaded.label(token.sense)} for token in tokens]
+            _print_json({"text": line, "tokens": described})
+
+
+def _probability(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+@app.command()
+def senses(
+    word: Annotated[str, typer.Argument(help="A word.")],
+    model: ModelDir = None,
+    granularity: Granularity = None,
+    topn: Annotated[int, typer.Option(help="Neighbours of each sense.")] = 8,
+    device: DeviceName = "auto",
+    as_json: Json = False,
+) -> None:
+    """Show the senses of a word: how common each is, and the nearest senses of other words."""
+    import polylm
+
+    found = polylm.load(model, device=device, granularity=granularity).senses(word, topn=topn)
+    if as_json:
+        _print_json([sense.to_dict() for sense in found])
+        return
+    rows = [
+        [sense.key, f"{sense.share:.0%}", ", ".join(key for key, _ in sense.neighbours), " ".join(sense.members[1:])]
+        for sense in found
+    ]
+    _print_table(("sense", "share", "nearest senses", "merged with it"), rows, numbers=("share",))
+
+
+@app.command()
 def prepare(
     files: Annotated[
         list[Path],
@@ -189,11 +242,12 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train a model. A run that was killed goes on with --resume; torchrun -m polylm train … uses several devices."""
+    from polylm.evaluation import run
     from polylm.training import launch
-    from polylm.training.trainer import Stopped
+    from polylm.training.signals import Stopped
 
     given = {"learning_rate": learning_rate, "batch_tokens": batch_tokens, "seed": seed}
-    evaluate = _evaluator(evaluate_on, data) if evaluate_on is not None else None
+    evaluate = run.in_training(evaluate_on, data) if evaluate_on is not None else None
     try:
         summary = launch.train(
             data,
@@ -238,7 +292,8 @@ def bench_train(
     """Measure a training step: tokens a second, memory, share of the arithmetic bound, beside a naive step."""
     import torch
 
-    from polylm.explore.model import choose_device
+    from polylm.device import choose_device
+    from polylm.training.bench import COLUMNS, shown
     from polylm.training.bench import bench as measure
     from polylm.training.config import defaults_for
 
@@ -250,21 +305,7 @@ def bench_train(
     if as_json:
         _print_json({"torch": torch.__version__, "rows": rows})
         return
-    columns = ("size", "what", "senses", "tokens/s", "of the bound", "GiB", "s to first step", "ours is times")
-    shown = [
-        [
-            row["size"],
-            row["what"],
-            f"{row['senses']:,}",
-            f"{row['tokens_per_s']:,}",
-            f"{row['of_bound']:.1%}" if "of_bound" in row else "",
-            f"{row['memory_gib']:.1f}" if row["memory_gib"] else "",
-            f"{row['first_step_s']:.0f}" if "first_step_s" in row else "",
-            f"{row['ours_is_times']:.1f}" if "ours_is_times" in row else "",
-        ]
-        for row in rows
-    ]
-    _print_table(columns, shown, numbers=columns[2:])
+    _print_table(COLUMNS, shown(rows), numbers=COLUMNS[2:])
 
 
 @app.command()
@@ -385,28 +426,6 @@ def list_data(
         _print_json({"name": name, "folder": str(folder)})
     else:
         print(f"{folder}: {DATASETS[name].title}; {DATASETS[name].licence}")
-
-
-def _evaluator(path: Path, data: Path) -> "Callable[[int], Callable[[PolyLM], dict[str, float]]]":
-    """Scores of a model in training on a file of own data: what training shows of evaluation is handed to it."""
-    from polylm.corpus.vocabulary import Vocabulary
-    from polylm.evaluation import own
-    from polylm.evaluation.packed import Packed
-    from polylm.text.pipeline import TextPipeline, TextSettings
-
-    dataset = own.read(path)
-    settings = TextSettings.load(data / "text.json")
-    pipeline = TextPipeline(Vocabulary.load(data / "vocabulary.tsv"), settings)
-
-    def of_length(length: int) -> "Callable[[PolyLM], dict[str, float]]":
-        packed = Packed.make(dataset, pipeline, length)
-
-        def evaluate(model: "PolyLM") -> dict[str, float]:
-            return {f"eval_{name}": value for name, value in packed.evaluate(model).scores.totals.items()}
-
-        return evaluate
-
-    return of_length
 
 
 def _print_result(table: "Table", markdown: bool) -> None:

@@ -5,24 +5,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol
-
-
-class Step(Protocol):
-    """What is reported: `done` of `total` in one stage, and the words counted so far."""
-
-    @property
-    def stage(self) -> str: ...
-    @property
-    def done(self) -> int: ...
-    @property
-    def total(self) -> int: ...
-    @property
-    def words(self) -> int: ...
 
 
 @dataclass(frozen=True)
-class _Count:
+class Progress:
+    """Where work stands: `done` of `total` in one stage, as far as can be told, and the words counted so far."""
+
     stage: str
     done: int
     total: int
@@ -41,9 +29,10 @@ class Bar:
     def __enter__(self) -> "Bar":
         if self._live:
             from rich.console import Console
-            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as Live
 
-            self._progress = Progress(
+            self._progress = Live(
                 TextColumn("{task.description}"),
                 BarColumn(),
                 TaskProgressColumn(),
@@ -62,9 +51,9 @@ class Bar:
 
     def counter(self, stage: str) -> Callable[[int, int], None]:
         """For work that counts only: call it with what is done and what there is in all."""
-        return lambda done, total: self(_Count(stage, done, total))
+        return lambda done, total: self(Progress(stage, done, total))
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: Progress) -> None:
         now = time.monotonic()
         new_stage = step.stage != self._stage
         if new_stage:

@@ -5,7 +5,7 @@ import torch
 
 import polylm
 from polylm.errors import UserError
-from polylm.explore.model import Model, choose_device
+from polylm.explore.model import Model
 from tests.evaluation.conftest import make_model
 
 
@@ -44,13 +44,3 @@ def test_what_does_not_fit(tmp_path):
         polylm.load()
     with pytest.raises(UserError, match="there is no folder"):
         polylm.load(tmp_path / "none")
-
-
-def test_devices():
-    assert choose_device("cpu").type == "cpu"
-    with pytest.raises(UserError, match="is not a device"):
-        choose_device("tpu")
-    if not torch.cuda.is_available():
-        assert choose_device("auto").type == "cpu"
-        with pytest.raises(UserError, match="no CUDA device"):
-            choose_device("cuda")

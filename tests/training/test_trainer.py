@@ -13,7 +13,8 @@ from safetensors.torch import load_file
 
 from polylm.errors import UserError
 from polylm.training import state
-from polylm.training.trainer import Callbacks, Stopped, Trainer
+from polylm.training.signals import Stopped
+from polylm.training.trainer import Callbacks, Trainer
 from tests.training.conftest import TINY, settings
 
 
@@ -81,7 +82,8 @@ def test_other_ways_are_taken_up_again_too(corpus, tmp_path, changes):
 CODE = """
 import sys
 from tests.training.conftest import TINY, settings
-from polylm.training.trainer import Stopped, Trainer
+from polylm.training.signals import Stopped
+from polylm.training.trainer import Trainer
 try:
     Trainer(sys.argv[1], sys.argv[2], TINY, settings(**eval(sys.argv[3])), device="cpu", resume=True, quiet=True).run()
 except Stopped as stopped:

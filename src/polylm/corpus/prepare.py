@@ -29,6 +29,7 @@ from polylm.corpus.shards import FORMAT, MANIFEST, PreparedCorpus, ShardWriter, 
 from polylm.corpus.sources import Source, find_sources
 from polylm.corpus.vocabulary import SPECIAL, Vocabulary, VocabularySettings
 from polylm.errors import UserError
+from polylm.progress import Progress
 from polylm.text.analyzer import LINE
 from polylm.text.pipeline import UNKNOWN, TextPipeline, TextSettings
 
@@ -43,16 +44,6 @@ class PrepareSettings:
     text: TextSettings = field(default_factory=TextSettings)
     vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
     errors: str = "strict"  # or "replace": what to do with bytes that are not text
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a run stands: bytes of text done and, as far as can be told, in all; words counted so far."""
-
-    stage: str
-    done: int
-    total: int
-    words: int = 0
 
 
 def prepare(

@@ -12,8 +12,9 @@ from polylm.evaluation.encoding import Report
 from polylm.evaluation.keys import write_key
 
 if TYPE_CHECKING:
+    from polylm.device import Device
     from polylm.evaluation.systems import PolyLMSystem
-    from polylm.explore.model import Device
+    from polylm.model.polylm import PolyLM
     from polylm.model.readout import Source
 
 
@@ -119,3 +120,24 @@ def _wsd(
     result = wsd.evaluate(framework, semcor, wordnet, system, report=system.report)
     lines = "".join(f"{name} {sense}\n" for name, sense in result.key.items())
     return Result(report.wsd_table(result), result.to_dict(), "", lambda path: write_bytes(path, lines.encode()))
+
+
+def in_training(path: Path, data: Path) -> "Callable[[int], Callable[[PolyLM], dict[str, float]]]":
+    """Scores of a model in training on a file of own data: what training shows of evaluation is handed to it."""
+    from polylm.corpus.vocabulary import Vocabulary
+    from polylm.evaluation.packed import Packed
+    from polylm.text.pipeline import TextPipeline, TextSettings
+
+    dataset = own.read(path)
+    settings = TextSettings.load(data / "text.json")
+    pipeline = TextPipeline(Vocabulary.load(data / "vocabulary.tsv"), settings)
+
+    def of_length(length: int) -> "Callable[[PolyLM], dict[str, float]]":
+        packed = Packed.make(dataset, pipeline, length)
+
+        def evaluate(model: "PolyLM") -> dict[str, float]:
+            return {f"eval_{name}": value for name, value in packed.evaluate(model).scores.totals.items()}
+
+        return evaluate
+
+    return of_length

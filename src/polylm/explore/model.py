@@ -1,19 +1,41 @@
 """Model: a network with the text pipeline, vocabulary and granularity that belong to it; what `polylm.load` returns."""
 
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import tee
 from pathlib import Path
-from typing import Literal
 
+import numpy as np
 import torch
 
-from polylm.corpus.vocabulary import MASK, Vocabulary
+from polylm.corpus.vocabulary import MASK, PAD, SPECIAL, Vocabulary
+from polylm.device import Device, choose_device
 from polylm.errors import UserError
+from polylm.explore.disambiguate import TaggedToken, tag_many
+from polylm.explore.neighbours import SenseVectors, suggestion, word_of
 from polylm.model.checkpoint import Precision, from_pretrained, save_pretrained
 from polylm.model.granularity import Granularity
 from polylm.model.polylm import PolyLM
+from polylm.model.readout import Source
+from polylm.text.lemmatizer import MARKERS
 from polylm.text.pipeline import TextPipeline, TextSettings
 
-Device = Literal["auto", "cpu", "cuda"]
 VOCABULARY, TEXT = "vocabulary.tsv", "text.json"
+PRETRAINED = Path(__file__).parent.parent / "pretrained" / "english"
+
+
+@dataclass(frozen=True)
+class Sense:
+    """One sense of a word, at the granularity that was asked for."""
+
+    key: str  # bank#3
+    share: float  # of the word's occurrences in the training text
+    neighbours: list[tuple[str, float]]  # the nearest senses of other words, and their cosines
+    members: list[str]  # the senses that are one at this granularity, the commonest first; it gives the key
+
+    def to_dict(self) -> dict[str, object]:
+        return {"key": self.key, "share": self.share, "neighbours": self.neighbours, "members": self.members}
 
 
 class Model:
@@ -36,15 +58,145 @@ class Model:
             )
         self.device = choose_device(device)
         self.network = network.to(self.device).eval()
+        if _computes_in_half(self.device) and getattr(network.c_p, "follows_dtype", False):
+            network.compute_dtype = torch.bfloat16
+        network.keep_inputs()
         self.vocabulary = vocabulary
         self.pipeline = TextPipeline(vocabulary, settings)
         self.merging = merging
+        self._labels: dict[str, str] = {}
         self.granularity = checked_dial(granularity if granularity is not None else default_dial(merging), merging)
 
     @property
     def mask(self) -> int:
         """The id of `[MASK]`."""
         return self.vocabulary[MASK]
+
+    @property
+    def pad(self) -> int:
+        """The id of `[PAD]`."""
+        return self.vocabulary[PAD]
+
+    def dial(self, granularity: float | None) -> float:
+        """The granularity to use: the one given, or the model's own."""
+        return self.granularity if granularity is None else checked_dial(granularity, self.merging)
+
+    # Text
+
+    def tag(
+        self,
+        text: str | Sequence[str],
+        *,
+        source: Source = "both",
+        weight: float = 0.6,
+        granularity: float | None = None,
+    ) -> list[TaggedToken]:
+        """The words of a text, or words that are tokens already, each with its sense."""
+        return next(self.tag_many([text], source=source, weight=weight, granularity=granularity))
+
+    def tag_many(
+        self,
+        texts: Iterable[str | Sequence[str]],
+        *,
+        source: Source = "both",
+        weight: float = 0.6,
+        granularity: float | None = None,
+    ) -> Iterator[list[TaggedToken]]:
+        """The same for many texts, in order, read together."""
+        return tag_many(self, texts, source=source, weight=weight, granularity=granularity)
+
+    def tag_lines(
+        self, lines: Iterable[str], *, source: Source = "both", granularity: float | None = None
+    ) -> Iterator[tuple[str, list[TaggedToken]]]:
+        """Each line beside its words: for streams, of which no more is held than is read together."""
+        ours, theirs = tee(lines)
+        return zip(theirs, self.tag_many(ours, source=source, granularity=granularity), strict=True)
+
+    # Senses
+
+    def label(self, key: str | None) -> str:
+        """What a sense of several is like: the three nearest words."""
+        if key is None or key not in self.vectors or self._n_senses[self._number_of(word_of(key))] == 1:
+            return ""
+        if key not in self._labels:
+            self._labels[key] = " ".join(word_of(near) for near, _ in self.vectors.most_similar(key, 3))
+        return self._labels[key]
+
+    def has_senses(self, number: int) -> bool:
+        """Whether a word is one: not a marker, a special symbol or punctuation."""
+        return self._is_word[number]
+
+    def keys_of(self, number: int) -> list[str]:
+        """The keys of a word's senses, in the order of its rows."""
+        first, n = self._first[number], self._n_senses[number]
+        return [f"{self.vocabulary.words[number]}#{self._numbers[row]}" for row in range(first, first + n)]
+
+    def senses(self, word: str, *, granularity: float | None = None, topn: int = 8) -> list[Sense]:
+        """The senses of a word, the commonest first."""
+        dial = self.dial(granularity)
+        number = self._number_of(word)
+        keys, first = self.keys_of(number), self._first[number]
+        own = range(first, first + len(keys))
+        head: Sequence[int] = own
+        if dial < 1 and self.merging is not None:
+            head = self.merging.representatives(dial)[first : first + len(keys)].tolist()
+        shares = self.network.shares().cpu()
+        members: dict[int, list[int]] = {}
+        for row, of in zip(own, head, strict=True):
+            members.setdefault(of, []).append(row)
+        ranked = sorted(members, key=lambda of: -float(shares[members[of]].sum()))
+        near = self.vectors.nearest([self.vectors.index(keys[of - first]) for of in ranked], topn)
+        return [
+            Sense(
+                keys[of - first],
+                round(float(shares[members[of]].sum()), 4),
+                [(key, round(cosine, 4)) for key, cosine in found],
+                [keys[row - first] for row in sorted(members[of], key=lambda row: (row != of, -float(shares[row])))],
+            )
+            for of, found in zip(ranked, near, strict=True)
+        ]
+
+    def most_similar(self, key: str, topn: int = 10) -> list[tuple[str, float]]:
+        """The nearest senses of other words."""
+        return self.vectors.most_similar(key, topn)
+
+    @cached_property
+    def vectors(self) -> SenseVectors:
+        """The vectors of all senses of words, to look things up in."""
+        inventory = self.network.inventory
+        of_words = torch.tensor(self._is_word)[inventory.word_of_sense.cpu()]
+        keys = [key for number, word in enumerate(self._is_word) if word for key in self.keys_of(number)]
+        rows = self.network.embeddings.detach().float().cpu()[of_words]
+        return SenseVectors(keys, rows, self.network.shares().cpu()[of_words].numpy().astype(np.float32))
+
+    @cached_property
+    def _is_word(self) -> list[bool]:
+        others = {*SPECIAL, *MARKERS}
+        return [symbol not in others and any(map(str.isalnum, symbol)) for symbol in self.vocabulary.words]
+
+    @cached_property
+    def _first(self) -> list[int]:
+        return self.network.inventory.first.tolist()
+
+    @cached_property
+    def _n_senses(self) -> list[int]:
+        return self.network.inventory.n_senses.tolist()
+
+    @cached_property
+    def _numbers(self) -> list[int]:
+        return self.network.inventory.numbers.tolist()
+
+    def _number_of(self, word: str) -> int:
+        """The number of a word; of an inflected one that of its lemma."""
+        for form in (word, word.lower()):
+            number = self.vocabulary.get(form)
+            if number is not None and self._is_word[number]:
+                return number
+        words = self.pipeline.analyze(word)
+        if len(words) == 1 and self.has_senses(self.vocabulary.get(words[0].lemma, 0)):
+            return self.vocabulary[words[0].lemma]
+        known = {other for other, is_word in zip(self.vocabulary.words, self._is_word, strict=True) if is_word}
+        raise UserError(f"{word!r} is not a word that the model knows{suggestion(word.lower(), known)}")
 
     def save_pretrained(self, folder: str | Path, *, precision: Precision = "float32") -> None:
         """Write everything that `polylm.load` needs."""
@@ -55,25 +207,16 @@ class Model:
 
 
 def load(path: str | Path | None = None, *, device: Device = "auto", granularity: float | None = None) -> Model:
-    """The model in a folder."""
-    if path is None:
+    """The bundled English model, or the one in a folder."""
+    if path is None and not PRETRAINED.is_dir():
         raise UserError("no English model is bundled yet: name the folder of a model")
-    folder = Path(path)
+    folder = PRETRAINED if path is None else Path(path)
     network, merging = from_pretrained(folder)
     if not (folder / VOCABULARY).exists() or not (folder / TEXT).exists():
         raise UserError(f"{folder} holds a network without its {VOCABULARY} or {TEXT}: it cannot read text")
     vocabulary = Vocabulary.load(folder / VOCABULARY)
     settings = TextSettings.load(folder / TEXT)
     return Model(network, vocabulary, settings, merging=merging, granularity=granularity, device=device)
-
-
-def choose_device(name: str) -> torch.device:
-    """auto: the GPU where there is one."""
-    if name not in ("auto", "cpu", "cuda"):
-        raise UserError(f"{name!r} is not a device: choose auto, cpu or cuda")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise UserError("there is no CUDA device on this machine: use --device cpu")
-    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
 
 
 def default_dial(merging: Granularity | None) -> float:
@@ -88,3 +231,10 @@ def checked_dial(dial: float, merging: Granularity | None) -> float:
     if dial < 1 and merging is None:
         raise UserError("this model was saved without the confusions of its senses: its granularity is 1")
     return dial
+
+
+def _computes_in_half(device: torch.device) -> bool:
+    """Whether bfloat16 is at home here: on GPUs that have it, and on processors that multiply in it."""
+    if device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported())
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

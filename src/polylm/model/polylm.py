@@ -59,6 +59,7 @@ class PolyLM(nn.Module):
         self.fused_senses = True  # use the kernels of senses_triton.py where they run
         self.defer_shares = False  # a trainer that sums over devices calls update_shares itself
         self._share_sums: Tensor | None = None
+        self._kept_inputs: Tensor | None = None
 
     # Input layer
 
@@ -78,8 +79,21 @@ class PolyLM(nn.Module):
             vectors = vectors.index_add(0, self.offset_words, self.input_offsets)
         return vectors
 
+    def keep_inputs(self) -> None:
+        """From now on use x(w) as it is: for a model that reads and is not changed. `train` forgets it."""
+        with torch.no_grad():
+            self._kept_inputs = None
+            self._kept_inputs = self._inputs()
+
+    def train(self, mode: bool = True) -> "PolyLM":
+        if mode:
+            self._kept_inputs = None
+        return super().train(mode)
+
     def _inputs(self) -> Tensor:
         """x(w) in the precision that the encoders compute in."""
+        if self._kept_inputs is not None:
+            return self._kept_inputs
         vectors = self.word_vectors()
         return vectors if self.compute_dtype is None else vectors.to(self.compute_dtype)
 
@@ -91,7 +105,7 @@ class PolyLM(nn.Module):
         kind = y.device.type
         if torch.is_autocast_enabled(kind):
             y = y.to(torch.get_autocast_dtype(kind))
-        senses = F.embedding(rows, self.embeddings.to(y.dtype))  # (..., k, d)
+        senses = F.embedding(rows, self.embeddings).to(y.dtype)  # (..., k, d)
         if y.dtype in (torch.bfloat16, torch.float16):  # summed in float32, as log Z is: their difference is the loss
             scores = (senses.float() * y.float().unsqueeze(-2)).sum(dim=-1)
         else:
@@ -133,14 +147,22 @@ class PolyLM(nn.Module):
 
     def read(self, words: Tensor, segments: Tensor | None = None) -> Reading:
         """Both layers on texts (B, T): Eqs. 6 to 8, and y^P."""
+        x_p, log_q_d = self._prediction_inputs(words, segments)
+        return Reading(log_q_d, self.c_p(x_p, segments))
+
+    def outputs_at(self, words: Tensor, at: Tensor, segments: Tensor | None = None) -> Tensor:
+        """y^P (n, d) at the places `at` (n,) among B * T, each there once: less work than `read`."""
+        return at_places(self.c_p, self._prediction_inputs(words, segments)[0], segments, at)
+
+    def _prediction_inputs(self, words: Tensor, segments: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """x^P (B, T, d), and log q^D (B, T, k) where there is a disambiguation layer."""
         self._check_length(words)
         x = F.embedding(words, self._inputs())
         if self.c_d is None:
-            return Reading(None, self.c_p(x, segments))
+            return x, None
         scores, senses = self._own_scores(words, self.c_d(x, segments))
         log_q_d = scores.log_softmax(dim=-1)
-        x_p = torch.einsum("...k,...kd->...d", log_q_d.exp().to(senses.dtype), senses)
-        return Reading(log_q_d, self.c_p(x_p, segments))
+        return torch.einsum("...k,...kd->...d", log_q_d.exp().to(senses.dtype), senses), log_q_d
 
     # Prediction layer, read-outs
 
@@ -155,8 +177,11 @@ class PolyLM(nn.Module):
         if self.c_d is None:
             raise ValueError("this model has no disambiguation layer")
         self._check_length(words)
-        y_d = self.c_d(F.embedding(words, self._inputs()), segments)
-        return self.own_log_probs(words, y_d) if at is None else self.own_log_probs(words[at], y_d[at])
+        x = F.embedding(words, self._inputs())
+        if at is None:
+            return self.own_log_probs(words, self.c_d(x, segments))
+        row, position = at
+        return self.own_log_probs(words[at], at_places(self.c_d, x, segments, row * words.shape[1] + position))
 
     def _check_length(self, words: Tensor) -> None:
         if words.shape[1] > self.config.max_length:

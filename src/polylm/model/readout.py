@@ -14,6 +14,7 @@ from polylm.model.polylm import PolyLM
 
 Source = Literal["both", "prediction", "disambiguation"]
 EVERY = 7
+TOKENS = 16384  # of masked texts that are read together
 
 
 @torch.no_grad()
@@ -42,15 +43,12 @@ def sense_distributions(
 def _masked_log_probs(model: PolyLM, words: Tensor, mask: int, segments: Tensor | None) -> Tensor:
     """log q^P (B, T, k), each ambiguous word masked in one of the passes."""
     ambiguous = model.inventory.n_senses[words] > 1
-    turn = (torch.cumsum(ambiguous, dim=1) - 1) % EVERY
     rows, own = model.inventory.rows(words)
     log_q = torch.full(rows.shape, -torch.inf, device=words.device).masked_fill(own & ~ambiguous.unsqueeze(-1), 0.0)
-    for now in range(EVERY):
-        picked = ambiguous & (turn == now)
-        if not picked.any():
-            break
-        y_p = model.read(words.masked_fill(picked, mask), segments).y_p
-        log_q[picked] = model.own_log_probs(words[picked], y_p[picked]).to(log_q.dtype)
+    if bool(ambiguous.any()):
+        row, position = ambiguous.nonzero(as_tuple=True)
+        y_p = _masked_outputs(model, words, row, position, mask, segments)
+        log_q[row, position] = model.own_log_probs(words[row, position], y_p).to(log_q.dtype)
     return log_q
 
 
@@ -102,19 +100,23 @@ def _resolved(model: PolyLM, source: Source, weight: float) -> Source:
 def _masked_outputs(
     model: PolyLM, words: Tensor, row: Tensor, position: Tensor, mask: int, segments: Tensor | None
 ) -> Tensor:
-    """y^P (n, d) of words that are masked, those of one text in as many turns as it takes."""
+    """y^P (n, d) of words that are masked, those of one text in as many turns as it takes.
+
+    A text in one turn is a text of its own: those of all turns are read together, some at a time.
+    """
     asked = torch.zeros_like(words, dtype=torch.bool)
     asked[row, position] = True
     turn = ((torch.cumsum(asked, dim=1) - 1) % EVERY)[row, position]  # (n,)
-    outputs = None
-    for now in torch.unique(turn).tolist():
-        mine = turn == now
-        texts = torch.unique(row[mine])
-        masked = words.clone()
-        masked[row[mine], position[mine]] = mask
-        y_p = model.read(masked[texts], None if segments is None else segments[texts]).y_p
-        place = torch.searchsorted(texts, row[mine])
-        if outputs is None:
-            outputs = y_p.new_zeros(len(row), y_p.shape[-1])
-        outputs[mine] = y_p[place, position[mine]]
-    return outputs if outputs is not None else torch.zeros(0, model.config.d_model, device=words.device)
+    reading, member = torch.unique(turn * len(words) + row, return_inverse=True)  # (m,), (n,)
+    of_text = reading % len(words)
+    outputs = model.embeddings.new_empty(len(row), model.config.d_model)
+    per_part = max(TOKENS // words.shape[1], 1)
+    for first in range(0, len(reading), per_part):
+        part = slice(first, first + per_part)
+        mine = ((member >= first) & (member < first + per_part)).nonzero().flatten()
+        masked = words[of_text[part]]  # (some, T)
+        places = (member[mine] - first) * words.shape[1] + position[mine]
+        masked.view(-1)[places] = mask
+        there = None if segments is None else segments[of_text[part]]
+        outputs[mine] = model.outputs_at(masked, places, there).to(outputs.dtype)
+    return outputs

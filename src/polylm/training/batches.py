@@ -33,6 +33,14 @@ class Batch:
     segments: Tensor | None  # (B, T), where lines are respected
     totals: tuple[Tensor, Tensor]  # targets and polysemous targets of the whole step
 
+    @property
+    def texts(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.masked, self.words, self.targets
+
+    @property
+    def about(self) -> dict[str, Tensor | None]:
+        return {"weights": self.weights, "segments": self.segments}
+
 
 class Text:
     """The ids of a corpus, on a device where they fit, else in pinned memory; some blocks are held out."""

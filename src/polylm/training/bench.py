@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from polylm.device import choose_device
 from polylm.model.config import ModelConfig
 from polylm.model.contextualizer import Transformer
 from polylm.model.loss import losses
@@ -89,7 +90,7 @@ def bench(
     after: Callable[[str, Callable[[int], None]], None] | None = None,
 ) -> list[dict[str, Any]]:
     """A row for each size and phase, and one for the naive step; `after` may look closer at a step."""
-    kind = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    kind = choose_device(device).type
     peak = measured_peak(torch.device(kind))
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -124,6 +125,26 @@ def bench(
                     rows.append({**row, "ours_is_times": tokens / slow})
                 del trainer, step
     return rows
+
+
+COLUMNS = ("size", "what", "senses", "tokens/s", "of the bound", "GiB", "s to first step", "ours is times")
+
+
+def shown(rows: list[dict[str, Any]]) -> list[list[str]]:
+    """The rows under COLUMNS, for people."""
+    return [
+        [
+            row["size"],
+            row["what"],
+            f"{row['senses']:,}",
+            f"{row['tokens_per_s']:,}",
+            f"{row['of_bound']:.1%}" if "of_bound" in row else "",
+            f"{row['memory_gib']:.1f}" if row["memory_gib"] else "",
+            f"{row['first_step_s']:.0f}" if "first_step_s" in row else "",
+            f"{row['ours_is_times']:.1f}" if "ours_is_times" in row else "",
+        ]
+        for row in rows
+    ]
 
 
 def _measure(step: Callable[[int], None], trainer: Trainer, seconds: float) -> tuple[float, float]:

@@ -8,8 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from polylm.device import choose_device
 from polylm.errors import UserError
 from polylm.model.config import ModelConfig
 from polylm.model.polylm import PolyLM
@@ -40,9 +39,7 @@ def train(
     quiet: bool = False,
 ) -> dict[str, Any]:
     """What `polylm train` does; the summary of the run."""
-    kind = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise UserError("there is no CUDA device on this machine: use --device cpu")
+    kind = choose_device(device).type
     changes = {**_from_file(config), **_from_settings(settings or []), **(flags or {})}
     if budget is not None or steps is not None:  # whatever a file says
         changes["seconds"] = None if budget is None else parse_budget(budget)

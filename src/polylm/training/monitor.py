@@ -16,6 +16,7 @@ from torch import Tensor
 
 from polylm.atomic import write_bytes
 from polylm.model.config import ModelConfig
+from polylm.model.geometry import directions
 from polylm.model.polylm import PolyLM
 
 LOG = "log.jsonl"
@@ -102,17 +103,9 @@ def sense_counts(model: PolyLM) -> dict[str, float]:
 
 @torch.no_grad()
 def neighbours(model: PolyLM, word: int, words: Sequence[str], topn: int = 5) -> list[str]:
-    """For each living sense of a word its share and the nearest senses of other words.
-
-    Sense vectors share a large common component: their mean and three main directions are removed.
-    """
+    """For each living sense of a word its share and the nearest senses of other words."""
     inventory = model.inventory
-    vectors = model.embeddings.detach().float()
-    vectors = vectors - vectors.mean(dim=0)
-    _, directions = torch.linalg.eigh(vectors.T @ vectors)  # in rising order
-    main = directions[:, -3:]
-    vectors = vectors - (vectors @ main) @ main.T
-    vectors = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-9)
+    vectors = directions(model.embeddings.detach().float())
     shares, dead = model.shares(), model.dead_senses()
     first, n = int(inventory.first[word]), int(inventory.n_senses[word])
     usable = ~dead & inventory.predicted

@@ -7,14 +7,12 @@ again has, on the CPU, the very weights of one that was not.
 import hashlib
 import json
 import math
-import signal
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
@@ -23,6 +21,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from polylm.atomic import write_bytes
 from polylm.corpus.shards import PreparedCorpus
+from polylm.device import choose_device
 from polylm.errors import UserError
 from polylm.model.checkpoint import save_pretrained
 from polylm.model.config import ModelConfig
@@ -32,8 +31,8 @@ from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
 from polylm.training import distributed, state
 from polylm.training.batches import LINE, MASK, Batch, Batches, Text
+from polylm.training.clock import Clock
 from polylm.training.config import TrainConfig
-from polylm.training.distributed import Ranks
 from polylm.training.graph import StepGraph
 from polylm.training.monitor import (
     Monitor,
@@ -45,6 +44,7 @@ from polylm.training.monitor import (
 )
 from polylm.training.optimizer import Optimizer
 from polylm.training.schedule import Values, values
+from polylm.training.signals import Signals, Stopped
 from polylm.training.split import cluster, collect, phase_one_model, split, split_state
 
 RUN, FINISHED = "run.json", "training.json"
@@ -60,63 +60,6 @@ class Callbacks:
 
     evaluate: Callable[[PolyLM], dict[str, float]] | None = None
     watch: tuple[str, ...] = ()
-
-
-@dataclass
-class Clock:
-    """How far a run is. With time as budget, the share is measured now and then and extrapolated in between."""
-
-    config: TrainConfig
-    elapsed: float = 0.0  # seconds of earlier processes, and of this one up to the last reading
-    base_step: int = 0
-    base_share: float = 0.0
-    share_per_step: float = 0.0
-    started: float | None = None
-    _read_at: float = field(default=0.0, repr=False)
-
-    def share(self, step: int) -> float:
-        if self.config.steps is not None:
-            return step / self.config.steps
-        return self.base_share + (step - self.base_step) * self.share_per_step
-
-    def read(self, step: int, ranks: Ranks) -> None:
-        """Look at the clock; every process goes by the first one's."""
-        now = time.monotonic()
-        if self.started is None:
-            self.started = self._read_at = now
-        self.elapsed += now - self._read_at
-        self._read_at = now
-        if self.config.seconds is None:
-            return
-        share = self.elapsed / self.config.seconds
-        if step > self.base_step:
-            self.share_per_step = max(share - self.base_share, 0.0) / (step - self.base_step)
-        self._agree(share, step, ranks)
-
-    def pause(self, step: int, ranks: Ranks) -> None:
-        """Count what was done besides steps, which says nothing of how long a step takes."""
-        if self.started is None or self.config.seconds is None:
-            return
-        now = time.monotonic()
-        self.elapsed += now - self._read_at
-        self._read_at = now
-        self._agree(self.elapsed / self.config.seconds, step, ranks)
-
-    def is_old(self, ranks: Ranks) -> bool:
-        """Whether steps take so long that the clock should be read again already."""
-        return ranks.n_ranks == 1 and self.config.seconds is not None and time.monotonic() - self._read_at > 5
-
-    def _agree(self, share: float, step: int, ranks: Ranks) -> None:
-        self.base_share, self.share_per_step = ranks.from_first([max(share, self.base_share), self.share_per_step])
-        self.base_step = step
-
-
-class Stopped(Exception):  # noqa: N818
-    """A signal asked for an end; the state is saved."""
-
-    def __init__(self, number: int, folder: Path) -> None:
-        super().__init__(f"stopped; {folder} holds the state: go on with --resume")
-        self.number = number
 
 
 class Trainer:
@@ -135,7 +78,7 @@ class Trainer:
         callbacks: Callbacks | None = None,
         quiet: bool = False,
     ) -> None:
-        kind = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+        kind = choose_device(device).type
         self.ranks = distributed.start(kind)
         self.device = torch.device(kind, self.ranks.local_rank) if kind == "cuda" else torch.device(kind)
         self.out, self.model_config, self.config = Path(out), model_config, config
@@ -150,7 +93,7 @@ class Trainer:
         self.split_at: float | None = None  # share of the run, once it is done
         self._window: list[Tensor] = []  # what steps since the last look at the losses gave
         self.best_loss = math.inf
-        self._signal: int | None = None
+        self._signals = Signals()
         self.stop_after: int | None = None  # a step to stop after, as if the process had been killed
         self._new_model(init)
         found = state.latest(self.out) if resume else None
@@ -272,7 +215,7 @@ class Trainer:
             summary: dict[str, Any] = json.loads((self.out / FINISHED).read_text(encoding="utf-8"))
             return summary
         try:
-            with self._signals():
+            with self._signals:
                 return self._run()
         finally:
             self.monitor.close()
@@ -331,14 +274,7 @@ class Trainer:
             with wait:
                 with torch.autocast(self.device.type, torch.bfloat16, enabled=self._autocast):
                     losses = self._wrapped(
-                        batch.masked,
-                        batch.words,
-                        batch.targets,
-                        r=self._r,
-                        lambda_m=self._lambda,
-                        weights=batch.weights,
-                        segments=batch.segments,
-                        totals=batch.totals,
+                        *batch.texts, **batch.about, r=self._r, lambda_m=self._lambda, totals=batch.totals
                     )
                 # Processes average their gradients; each has its share of one sum.
                 (losses.total * self.ranks.n_ranks).backward()
@@ -397,7 +333,7 @@ class Trainer:
             "of_bound": round(bound, 4),
         }
         self.monitor.log(record)
-        left = _duration(self.clock.elapsed * (1 - share) / max(share, 1e-9))
+        left = self.clock.time_left(self.step)
         self.monitor.show(
             f"{share:6.1%}  step {self.step}  {tokens:,.0f} tokens/s ({bound:.0%} of the bound)  loss {lm:.3f}  "
             f"J_D {distinctness:.3f}  J_M {match:.3f}  r {now.r:.2f}  lambda {now.lambda_m:.3f}  {left} left"
@@ -423,7 +359,7 @@ class Trainer:
     def _look_around(self, share: float) -> None:
         """Between steps: signals, evaluations, checkpoints."""
         config = self.config
-        number = self._signal or 0
+        number = self._signals.number or 0
         if self.ranks.n_ranks > 1:  # all stop, or none
             number = self.ranks.highest(number, self.device) if self.step % config.log_every == 0 else 0
         if number:
@@ -439,26 +375,6 @@ class Trainer:
             due = self.step % config.log_every == 0 and bool(self.ranks.from_first([float(due)])[0])
         if due and share < 1:
             self._checkpoint()
-
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        """SIGTERM and Ctrl-C: note it, finish the step, save."""
-
-        def note(number: int, _: FrameType | None) -> None:
-            if self._signal is not None:
-                raise KeyboardInterrupt  # asked twice
-            self._signal = number
-
-        try:
-            before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
-        except ValueError:  # not the main thread
-            yield
-            return
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     # The split
 
@@ -514,13 +430,7 @@ class Trainer:
         total, n = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
         with self._reading():
             for batch in self.batches.held_out(min(HELD_OUT_TOKENS, 8 * self.config.batch_tokens)):
-                losses = self.model(
-                    batch.masked,
-                    batch.words,
-                    batch.targets,
-                    weights=batch.weights,
-                    segments=batch.segments,
-                )
+                losses = self.model(*batch.texts, **batch.about)
                 total += losses.lm * losses.n_targets
                 n += losses.n_targets
         return float(total / n.clamp(min=1))
@@ -626,9 +536,3 @@ class Trainer:
         with self._reading():
             texts = self.batches.windows(self.config.confusion_tokens, 2)
             return count_confusion(self.model, texts, MASK)
-
-
-def _duration(seconds: float) -> str:
-    minutes, seconds = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes:02d}m" if hours else f"{minutes}m{seconds:02d}s" if minutes else f"{seconds}s"

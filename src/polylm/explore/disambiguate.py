@@ -1,0 +1,152 @@
+"""Text with a sense for every word.
+
+A text longer than the network reads is cut into windows that overlap; a word is read in the window where it is furthest
+from the edges. Windows of many texts are read together, those of like length at a time.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from polylm.model.readout import Source, sense_distributions
+from polylm.text.analyzer import LINE
+from polylm.text.pipeline import Tokens
+
+if TYPE_CHECKING:
+    from polylm.explore.model import Model
+
+OVERLAP = 32  # ids that two windows share: a word has at least half as many on either side
+TOKENS = 8192  # ids that are read together
+TEXTS = 1 << 16  # ids of texts that are sorted together
+LEAST = 0.001  # a smaller probability is not listed
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedToken:
+    """A word of a text and its sense. `sense` is none for punctuation and words that the model does not know."""
+
+    text: str
+    start: int
+    end: int
+    lemma: str
+    marker: str | None
+    sense: str | None
+    probability: float | None
+    distribution: dict[str, float] = field(default_factory=dict)  # sense keys, most probable first
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def tag_many(
+    model: "Model",
+    texts: Iterable[str | Sequence[str]],
+    *,
+    source: Source = "both",
+    weight: float = 0.6,
+    granularity: float | None = None,
+) -> Iterator[list[TaggedToken]]:
+    """The tagged words of each text, in order. Texts are taken as they come, some at a time."""
+    dial = model.dial(granularity)
+    group: list[Tokens] = []
+    n_ids = 0
+    for text in texts:
+        group.append(model.pipeline.encode(text))
+        n_ids += len(group[-1].ids)
+        if n_ids >= TEXTS:
+            yield from _tag(model, group, source, weight, dial)
+            group, n_ids = [], 0
+    if group:
+        yield from _tag(model, group, source, weight, dial)
+
+
+@dataclass(frozen=True)
+class _Window:
+    text: int
+    ids: NDArray[np.int64]
+    words: NDArray[np.int64]  # numbers of the words that are read here
+    places: NDArray[np.int64]  # and where they stand
+
+
+def _tag(
+    model: "Model", texts: list[Tokens], source: Source, weight: float, dial: float
+) -> Iterator[list[TaggedToken]]:
+    network = model.network
+    q = [np.zeros((len(tokens.words), network.inventory.max_senses), dtype=np.float32) for tokens in texts]
+    windows = [window for number, tokens in enumerate(texts) for window in _windows(model, number, tokens)]
+    windows.sort(key=lambda window: len(window.ids))
+    for part in _parts(windows):
+        longest = len(part[-1].ids)
+        words = np.zeros((len(part), longest), dtype=np.int64)
+        for row, window in enumerate(part):
+            words[row, : len(window.ids)] = window.ids
+        ids = torch.from_numpy(words).to(model.device)
+        segments = None if len(part[0].ids) == longest else (ids != model.pad).long()
+        read = sense_distributions(network, ids, model.mask, source=source, weight=weight, segments=segments)
+        if dial < 1 and model.merging is not None:
+            read = model.merging.merge(ids, read, dial)
+        found = read.float().cpu().numpy()
+        for row, window in enumerate(part):
+            q[window.text][window.words] = found[row, window.places]
+    for tokens, own in zip(texts, q, strict=True):
+        yield _tokens(model, tokens, own)
+
+
+def _windows(model: "Model", number: int, tokens: Tokens) -> Iterator[_Window]:
+    """The text between line marks, whole or in windows."""
+    if not len(tokens.ids):
+        return
+    line, length = model.vocabulary[LINE], model.network.config.max_length
+    ids = np.concatenate(([line], tokens.ids, [line])).astype(np.int64)
+    places = tokens.id_of_word.astype(np.int64) + 1
+    if len(ids) <= length:
+        yield _Window(number, ids, np.arange(len(places)), places)
+        return
+    overlap = min(OVERLAP, length // 2)
+    n = -(-(len(ids) - overlap) // (length - overlap))
+    starts = np.linspace(0, len(ids) - length, n).round().astype(np.int64)
+    middles = starts[:-1] + (starts[1:] - starts[:-1] + length) / 2  # where one window hands over to the next
+    of_window = np.searchsorted(middles, places, side="right")
+    for window, start in enumerate(starts):
+        mine = np.flatnonzero(of_window == window)
+        if len(mine):
+            yield _Window(number, ids[start : start + length], mine, places[mine] - start)
+
+
+def _parts(windows: list[_Window]) -> Iterator[list[_Window]]:
+    """Windows of like length, as many as are read together."""
+    first = 0
+    while first < len(windows):
+        last = first + 1
+        shortest = len(windows[first].ids)
+        while last < len(windows):
+            size = len(windows[last].ids)
+            if (last + 1 - first) * size > TOKENS or (size > shortest + 8 and size > 1.1 * shortest):
+                break
+            last += 1
+        yield windows[first:last]
+        first = last
+
+
+def _tokens(model: "Model", tokens: Tokens, q: NDArray[np.float32]) -> list[TaggedToken]:
+    tagged = []
+    for index, word in enumerate(tokens.words):
+        number = int(tokens.ids[tokens.id_of_word[index]])
+        sense, probability, distribution = None, None, {}
+        if model.has_senses(number):
+            keys = model.keys_of(number)
+            if len(keys) == 1:
+                sense, probability, distribution = keys[0], 1.0, {keys[0]: 1.0}
+            else:
+                own = q[index, : len(keys)]
+                order = np.argsort(-own, kind="stable").tolist()
+                distribution = {keys[i]: round(float(own[i]), 4) for i in order if own[i] >= LEAST or i == order[0]}
+                sense, probability = keys[order[0]], round(float(own[order[0]]), 4)
+        tagged.append(
+            TaggedToken(word.text, word.start, word.end, word.lemma, word.marker, sense, probability, distribution)
+        )
+    return tagged

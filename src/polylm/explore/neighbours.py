@@ -1,0 +1,120 @@
+"""Sense vectors to look things up in: one row a sense, `bank#3` its name; never a mean over senses."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from polylm.errors import UserError
+from polylm.model.geometry import common
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class SenseVectors:
+    """Directions of senses: without the component that all share, of length one, so a product is a cosine.
+
+    `keys[i]` names row i of `vectors` (n, d); `shares[i]` says how often its word has this sense.
+    """
+
+    def __init__(self, keys: Sequence[str], embeddings: "Tensor", shares: NDArray[np.float32]) -> None:
+        self.keys = list(keys)
+        self.common = common(embeddings)
+        self.vectors: NDArray[np.float32] = self.common.removed(embeddings).numpy()
+        self.shares = shares
+
+    @cached_property
+    def key_to_index(self) -> dict[str, int]:
+        return {key: index for index, key in enumerate(self.keys)}
+
+    @cached_property
+    def _words(self) -> NDArray[np.int64]:
+        """(n,) which rows belong to one word."""
+        number: dict[str, int] = {}
+        return np.array([number.setdefault(word_of(key), len(number)) for key in self.keys])
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.key_to_index
+
+    def __getitem__(self, key: str) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = self.vectors[self.index(key)]
+        return vector
+
+    def index(self, key: str) -> int:
+        """The row of a sense."""
+        try:
+            return self.key_to_index[key]
+        except KeyError:
+            raise UserError(self._unknown(key)) from None
+
+    def similarity(self, a: str, b: str) -> float:
+        """The cosine of two senses."""
+        return float(self[a] @ self[b])
+
+    def most_similar(self, what: str | NDArray[np.float32], topn: int = 10) -> list[tuple[str, float]]:
+        """The nearest senses of other words to a sense, or to a vector as `__getitem__` or `Model.embed` gives it."""
+        if isinstance(what, str):
+            return self.nearest([self.index(what)], topn)[0]
+        vector = np.asarray(what, dtype=np.float32)
+        return self._best(self.vectors @ (vector / max(float(np.linalg.norm(vector)), 1e-9)), None, topn)
+
+    def nearest(self, rows: Sequence[int], topn: int = 10) -> list[list[tuple[str, float]]]:
+        """The same for many rows at once."""
+        found: list[list[tuple[str, float]]] = []
+        for first in range(0, len(rows), 256):
+            part = list(rows[first : first + 256])
+            table = torch.from_numpy(self.vectors[part]) @ torch.from_numpy(self.vectors).T
+            found += [self._best(scores, row, topn) for scores, row in zip(table.numpy(), part, strict=True)]
+        return found
+
+    def _best(self, scores: NDArray[np.float32], row: int | None, topn: int) -> list[tuple[str, float]]:
+        """The best senses, one a word, none of the word's own."""
+        n = min(len(scores), 4 * topn + 16)
+        seen = set() if row is None else {self._words[row]}
+        while True:
+            best = np.argpartition(-scores, n - 1)[:n] if n < len(scores) else np.arange(len(scores))
+            best = best[np.argsort(-scores[best], kind="stable")]
+            found, words = [], set(seen)
+            for index in best.tolist():
+                if self._words[index] not in words:
+                    words.add(self._words[index])
+                    found.append((self.keys[index], float(scores[index])))
+            if len(found) >= topn or n == len(scores):
+                return found[:topn]
+            n = min(len(scores), 4 * n)
+
+    def _unknown(self, key: str) -> str:
+        word = word_of(key)
+        own = [other for other in self.keys if word_of(other) == word]
+        if own:
+            return f"{key} is not a sense; {word} has {', '.join(own)}"
+        return f"{word!r} is not a word that the model has senses of{suggestion(word, {word_of(k) for k in self.keys})}"
+
+    def to_gensim(self) -> Any:
+        """gensim's KeyedVectors of the same directions."""
+        try:
+            from gensim.models import KeyedVectors
+        except ImportError:
+            raise UserError("gensim is not installed: pip install 'polylm[gensim]'") from None
+        vectors = KeyedVectors(self.vectors.shape[1])
+        vectors.add_vectors(self.keys, self.vectors)
+        return vectors
+
+
+def word_of(key: str) -> str:
+    """bank of bank#3; a # may stand in the word itself."""
+    return key.rpartition("#")[0] or key
+
+
+def suggestion(word: str, known: set[str]) -> str:
+    """Words that may have been meant."""
+    near = get_close_matches(word, known, n=3, cutoff=0.75)
+    return f": did you mean {', '.join(near)}?" if near else ""

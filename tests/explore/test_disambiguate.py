@@ -1,0 +1,103 @@
+"""Every word of a text has its sense, whatever the length of the text and whatever is read beside it."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polylm.errors import UserError
+from polylm.explore import disambiguate
+from polylm.model.readout import sense_distributions
+from tests.evaluation.conftest import PLAIN, POLYSEMOUS, make_model
+
+TEXT = "He sat on the banks of the river, cold."
+WORDS = st.sampled_from([*POLYSEMOUS, *PLAIN, "zyzzyva"])
+
+
+def test_a_sentence(model):
+    tokens = model.tag(TEXT)
+    assert [TEXT[token.start : token.end] for token in tokens] == [token.text for token in tokens]
+    bank = next(token for token in tokens if token.text == "banks")
+    assert (bank.lemma, bank.marker) == ("bank", "[PL]")
+    assert bank.sense in ("bank#1", "bank#2", "bank#3")
+    assert bank.probability == max(bank.distribution.values()) == next(iter(bank.distribution.values()))
+    assert sum(bank.distribution.values()) == pytest.approx(1, abs=2e-3)
+    by_text = {token.text: token for token in tokens}
+    assert (by_text["river"].sense, by_text["river"].distribution) == ("river#1", {"river#1": 1.0})
+    assert by_text[","].sense is None
+    assert by_text[","].probability is None
+    assert model.tag("zyzzyva")[0].sense is None
+
+
+@pytest.mark.parametrize("source", ["both", "prediction", "disambiguation"])
+def test_what_the_network_says(model, source):
+    """The distribution is the network's at the word's place, between two line marks."""
+    tokens = model.pipeline.encode(TEXT)
+    ids = torch.tensor([[3, *tokens.ids.tolist(), 3]])
+    expected = sense_distributions(model.network, ids, model.mask, source=source)[0]
+    for index, token in enumerate(model.tag(TEXT, source=source)):
+        if token.lemma in POLYSEMOUS:
+            q = expected[tokens.id_of_word[index] + 1].tolist()
+            for key, probability in token.distribution.items():
+                assert probability == pytest.approx(q[int(key[-1]) - 1], abs=2e-4)
+
+
+def test_merged_senses_are_one(model):
+    fine, coarse = (model.tag(TEXT, granularity=dial) for dial in (1.0, 0.5))
+    for one, other in zip(fine, coarse, strict=True):
+        if one.lemma in POLYSEMOUS:
+            assert set(other.distribution) <= {f"{one.lemma}#1", f"{one.lemma}#2"}
+            merged = one.distribution.get(f"{one.lemma}#2", 0) + one.distribution.get(f"{one.lemma}#3", 0)
+            assert other.distribution.get(f"{one.lemma}#2", 0) == pytest.approx(merged, abs=3e-3)
+    with pytest.raises(UserError, match="between 0 and 1"):
+        model.tag(TEXT, granularity=2)
+
+
+def test_nothing_to_tag(model):
+    assert model.tag("") == []
+    assert model.tag([]) == []
+    assert list(model.tag_many([])) == []
+    assert [len(tokens) for tokens in model.tag_many(["", "bank", " \n "])] == [0, 1, 0]
+
+
+def test_tokens_are_taken_as_they_are(model):
+    assert [token.text for token in model.tag(["the", "bank", "of", "zyzzyva"])] == ["the", "bank", "of", "zyzzyva"]
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(st.lists(WORDS, max_size=70), max_size=6))
+def test_texts_do_not_see_each_other(texts):
+    """Read together or alone, short or in windows: the same senses, one token a word."""
+    model = make_model(max_length=24)
+    together = list(model.tag_many(texts))
+    assert [[token.text for token in tokens] for tokens in together] == texts
+    for text, tokens in zip(texts, together, strict=True):
+        for token, other in zip(tokens, model.tag(text), strict=True):
+            assert token.distribution.keys() == other.distribution.keys() or token.probability < 1
+            for key, probability in token.distribution.items():
+                assert other.distribution.get(key, 0) == pytest.approx(probability, abs=5e-3)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 300), st.integers(8, 40))
+def test_windows_cover_every_word_once(n, length):
+    model = make_model(max_length=length, lemmatize=False)
+    tokens = model.pipeline.encode(["bank"] * n)
+    windows = list(disambiguate._windows(model, 0, tokens))
+    words = [word for window in windows for word in window.words.tolist()]
+    assert words == list(range(n))
+    whole = n + 2
+    for window in windows:
+        assert len(window.ids) == min(whole, length)
+        assert (window.ids[window.places] == model.vocabulary["bank"]).all()
+    if whole > length:  # far from the edges: half of what windows share, but at the ends of the text
+        margin = min(disambiguate.OVERLAP, length // 2) // 2 - 1
+        for window in windows[1:]:
+            assert window.places.min() >= margin
+        for window in windows[:-1]:
+            assert window.places.max() <= length - margin
+
+
+def test_lines_come_with_their_text(model):
+    lines = ["the bank", "", "cold water"]
+    assert [line for line, _ in model.tag_lines(iter(lines))] == lines

@@ -1,0 +1,80 @@
+"""Looking up senses: the nearest are the nearest, and never the word's own."""
+
+import numpy as np
+import pytest
+import torch
+
+from polylm.errors import UserError
+from polylm.explore.neighbours import SenseVectors, suggestion, word_of
+
+
+def make(n_words=40, n_senses=3, d=8):
+    torch.manual_seed(1)
+    keys = [f"w{word}#{sense}" for word in range(n_words) for sense in range(1, n_senses + 1)]
+    vectors = torch.randn(len(keys), d) + 5  # a large common component
+    return SenseVectors(keys, vectors, np.ones(len(keys), dtype=np.float32)), vectors
+
+
+def test_the_common_component_is_gone():
+    senses, _ = make()
+    np.testing.assert_allclose(np.linalg.norm(senses.vectors, axis=1), 1, rtol=1e-5)
+    assert abs(senses.vectors.mean()) < 0.02
+    assert np.linalg.matrix_rank(senses.vectors, tol=1e-3) == 8 - 3
+
+
+def test_nearest_as_written_out():
+    senses, _ = make()
+    cosines = senses.vectors @ senses["w3#2"]
+    order = [senses.keys[i] for i in np.argsort(-cosines)]
+    wanted, words = [], {"w3"}
+    for key in order:
+        if word_of(key) not in words:
+            words.add(word_of(key))
+            wanted.append(key)
+    found = senses.most_similar("w3#2", 12)
+    assert [key for key, _ in found] == wanted[:12]
+    assert found[0][1] == pytest.approx(senses.similarity("w3#2", found[0][0]), abs=1e-6)
+    assert len(senses.most_similar("w3#2", 1000)) == 39  # one sense a word
+    by_vector = senses.most_similar(senses["w3#2"], 5)
+    assert by_vector[0][0] == "w3#2"
+
+
+def test_what_is_not_there():
+    senses, _ = make()
+    with pytest.raises(UserError, match="w3 has w3#1, w3#2, w3#3"):
+        senses["w3#9"]
+    with pytest.raises(UserError, match="not a word"):
+        senses.most_similar("nothing#1")
+    assert "w3#1" in senses
+    assert "w3" not in senses
+    assert len(senses) == 120
+    assert suggestion("bnak", {"bank", "river"}) == ": did you mean bank?"
+    assert suggestion("zyzzyva", {"bank"}) == ""
+    assert word_of("c##1") == "c#"
+
+
+def test_senses_of_a_word(model):
+    fine = model.senses("banks", granularity=1.0)  # the lemma is looked up
+    assert sorted(sense.key for sense in fine) == ["bank#1", "bank#2", "bank#3"]
+    assert sum(sense.share for sense in fine) == pytest.approx(1, abs=1e-3)
+    assert all(sense.members == [sense.key] for sense in fine)
+    assert all(
+        len(sense.neighbours) == 8 and not key.startswith("bank#") for sense in fine for key, _ in sense.neighbours
+    )
+    coarse = model.senses("Bank", granularity=0.5)
+    assert [sense.members for sense in coarse] == [["bank#2", "bank#3"], ["bank#1"]]
+    assert coarse[0].share == pytest.approx(2 / 3, abs=1e-3)
+    assert model.most_similar("bank#2", 3) == model.vectors.most_similar("bank#2", 3)
+    with pytest.raises(UserError, match="did you mean river"):
+        model.senses("rivr")
+    with pytest.raises(UserError, match="not a word"):
+        model.senses(",")
+    with pytest.raises(UserError, match="not a word"):
+        model.senses("[PL]")
+
+
+def test_labels(model):
+    label = model.label("bank#1")
+    assert len(label.split()) == 3
+    assert label == " ".join(word_of(key) for key, _ in model.most_similar("bank#1", 3))
+    assert model.label("river#1") == model.label(None) == ""
