@@ -308,17 +308,53 @@ def bench_train(
     _print_table(COLUMNS, shown(rows), numbers=COLUMNS[2:])
 
 
+@bench.command("tag")
+def bench_tag(
+    text: Annotated[Path | None, typer.Argument(help="A text file; by default words drawn by lot.")] = None,
+    model: ModelDir = None,
+    seconds: Annotated[float, typer.Option(help="To measure each for.")] = 10.0,
+    device: DeviceName = "auto",
+    as_json: Json = False,
+) -> None:
+    """Measure tagging: loading, a sentence, a long text, memory; beside BERT-base where transformers is installed."""
+    from polylm.explore.bench import bench as measure
+    from polylm.explore.bench import shown
+
+    result = measure(model, text, device=device, seconds=seconds)
+    if as_json:
+        _print_json(result)
+    else:
+        _print_table(("what", "figure"), shown(result), numbers=("figure",))
+
+
 @app.command()
 def plot(
-    run: Annotated[Path, typer.Option(help="Draw the course of this run.")],
-    out: Annotated[Path, typer.Option(help="A .png, .svg or .pdf file.")] = Path("run.svg"),
+    words: Annotated[list[str] | None, typer.Argument(help="Words to draw.", metavar="[WORD]...")] = None,
+    run: Annotated[Path | None, typer.Option(help="Draw the course of this training run instead.")] = None,
+    out: Annotated[Path, typer.Option(help="A .png, .svg or .pdf file.")] = Path("polylm.svg"),
+    model: ModelDir = None,
+    single: Annotated[
+        Path | None, typer.Option(help="A model with one sense a word, to take the word vectors from.")
+    ] = None,
+    around: Annotated[int, typer.Option(help="Neighbours of each sense.")] = 6,
+    granularity: Granularity = None,
+    device: DeviceName = "auto",
 ) -> None:
-    """Draw how a training run went: losses, held-out likelihood, senses, speed."""
+    """Draw words beside their senses, as Figure 1 of the paper does; or how a training run went."""
     from polylm.atomic import check_writable
-    from polylm.explore.plot import plot_run
+    from polylm.explore.plot import plot_run, plot_words
 
+    if bool(words) == (run is not None):
+        raise UserError("say what to draw: words, or a run with --run DIR")
     check_writable(out)
-    plot_run(run, out)
+    if run is not None:
+        plot_run(run, out)
+    else:
+        import polylm
+
+        loaded = polylm.load(model, device=device, granularity=granularity)
+        beside = None if single is None else polylm.load(single, device=device)
+        plot_words(loaded, words or [], out, single=beside, around=around)
     print(out)
 
 

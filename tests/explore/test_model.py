@@ -44,3 +44,28 @@ def test_what_does_not_fit(tmp_path):
         polylm.load()
     with pytest.raises(UserError, match="there is no folder"):
         polylm.load(tmp_path / "none")
+
+
+def test_a_pruned_model_reads_the_same_text(tmp_path):
+    """Keys stay, merged senses stay merged, and int8 changes little."""
+    model = make_model(dial=0.5)
+    with torch.no_grad():
+        rows = model.network.inventory.poly_rows[0]  # bank
+        for share in (model.network.share_p, model.network.share_d):
+            share[rows] = torch.tensor([0.0, 0.6, 0.4])
+    small = model.prune(0.01)
+    assert small.network.inventory.n_rows == model.network.inventory.n_rows - 1
+    assert small.keys_of(small.vocabulary["bank"]) == ["bank#2", "bank#3"]
+    assert [sense.members for sense in small.senses("bank")] == [["bank#2", "bank#3"]]
+    assert [sense.key for sense in small.senses("bank", granularity=1.0)] == ["bank#2", "bank#3"]
+    assert [sense.members for sense in small.senses("wait")] == [sense.members for sense in model.senses("wait")]
+    small.save_pretrained(tmp_path, precision="int8", card="# Mine\n")
+    again = polylm.load(tmp_path, device="cpu")
+    assert (tmp_path / "README.md").read_text() == "# Mine\n"
+    assert again.granularity == 0.5
+    for token in again.tag("He waits at the cold bank."):
+        assert token.sense != "bank#1"
+    words = torch.tensor([[model.vocabulary[word] for word in ("the", "cold", "river")]])
+    torch.testing.assert_close(
+        small.network.disambiguation_probs(words)[..., :3], model.network.disambiguation_probs(words), rtol=0, atol=0.02
+    )

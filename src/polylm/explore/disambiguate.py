@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from polylm.explore.model import Model
 
 OVERLAP = 32  # ids that two windows share: a word has at least half as many on either side
-TOKENS = 8192  # ids that are read together
+TOKENS = {"cpu": 2048, "cuda": 65536}  # ids that are read together
 TEXTS = 1 << 16  # ids of texts that are sorted together
 LEAST = 0.001  # a smaller probability is not listed
 
@@ -79,7 +79,7 @@ def _tag(
     q = [np.zeros((len(tokens.words), network.inventory.max_senses), dtype=np.float32) for tokens in texts]
     windows = [window for number, tokens in enumerate(texts) for window in _windows(model, number, tokens)]
     windows.sort(key=lambda window: len(window.ids))
-    for part in _parts(windows):
+    for part in _parts(windows, TOKENS.get(model.device.type, 16384)):
         longest = len(part[-1].ids)
         words = np.zeros((len(part), longest), dtype=np.int64)
         for row, window in enumerate(part):
@@ -117,7 +117,7 @@ def _windows(model: "Model", number: int, tokens: Tokens) -> Iterator[_Window]:
             yield _Window(number, ids[start : start + length], mine, places[mine] - start)
 
 
-def _parts(windows: list[_Window]) -> Iterator[list[_Window]]:
+def _parts(windows: list[_Window], n_tokens: int) -> Iterator[list[_Window]]:
     """Windows of like length, as many as are read together."""
     first = 0
     while first < len(windows):
@@ -125,7 +125,7 @@ def _parts(windows: list[_Window]) -> Iterator[list[_Window]]:
         shortest = len(windows[first].ids)
         while last < len(windows):
             size = len(windows[last].ids)
-            if (last + 1 - first) * size > TOKENS or (size > shortest + 8 and size > 1.1 * shortest):
+            if (last + 1 - first) * size > n_tokens or (size > shortest + 8 and size > 1.1 * shortest):
                 break
             last += 1
         yield windows[first:last]

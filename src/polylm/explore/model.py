@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from polylm.corpus.vocabulary import MASK, PAD, SPECIAL, Vocabulary
 from polylm.device import Device, choose_device
@@ -15,6 +16,7 @@ from polylm.errors import UserError
 from polylm.explore.disambiguate import TaggedToken, tag_many
 from polylm.explore.neighbours import SenseVectors, suggestion, word_of
 from polylm.model.checkpoint import Precision, from_pretrained, save_pretrained
+from polylm.model.geometry import common
 from polylm.model.granularity import Granularity
 from polylm.model.polylm import PolyLM
 from polylm.model.readout import Source
@@ -169,6 +171,15 @@ class Model:
         rows = self.network.embeddings.detach().float().cpu()[of_words]
         return SenseVectors(keys, rows, self.network.shares().cpu()[of_words].numpy().astype(np.float32))
 
+    def word_directions(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """(n, d) what the model reads of each word before it is disambiguated, as `vectors` are: comparable."""
+        with torch.no_grad():
+            every = self.network.word_vectors().float().cpu()
+        of_words = every[torch.tensor(self._is_word)]
+        mine = every[[self._number_of(word) for word in words]]
+        directions: NDArray[np.float32] = common(of_words).removed(mine).numpy()
+        return directions
+
     @cached_property
     def _is_word(self) -> list[bool]:
         others = {*SPECIAL, *MARKERS}
@@ -198,11 +209,22 @@ class Model:
         known = {other for other, is_word in zip(self.vocabulary.words, self._is_word, strict=True) if is_word}
         raise UserError(f"{word!r} is not a word that the model knows{suggestion(word.lower(), known)}")
 
-    def save_pretrained(self, folder: str | Path, *, precision: Precision = "float32") -> None:
-        """Write everything that `polylm.load` needs."""
+    def prune(self, least: float = 0.01) -> "Model":
+        """A smaller model without senses that are hardly ever meant; the others keep their keys."""
+        kept = ~self.network.dead_senses(least)
+        network = self.network.prune(least)
+        merging = None if self.merging is None else self.merging.select(kept, network.inventory)
+        device: Device = "cuda" if self.device.type == "cuda" else "cpu"
+        about = {"merging": merging, "granularity": self.granularity, "device": device}
+        return Model(network, self.vocabulary, self.pipeline.settings, **about)  # type: ignore[arg-type]
+
+    def save_pretrained(self, folder: str | Path, *, precision: Precision = "float32", card: str | None = None) -> None:
+        """Write everything that `polylm.load` needs; `card` is its README.md, by default what can be told of it."""
         if self.merging is not None:
             self.merging.dial = self.granularity
         files = {VOCABULARY: self.vocabulary.to_bytes(), TEXT: self.pipeline.settings.to_bytes()}
+        if card is not None:
+            files["README.md"] = card.encode()
         save_pretrained(self.network, folder, granularity=self.merging, precision=precision, files=files)
 
 

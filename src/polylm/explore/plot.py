@@ -1,19 +1,86 @@
-"""Pictures. So far: the course of a training run."""
+"""Pictures: words and their senses on a plane, as in Figure 1 of the paper; and the course of a training run."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from polylm.errors import UserError
+from polylm.explore.neighbours import word_of
+
+if TYPE_CHECKING:
+    from polylm.explore.model import Model
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
 
+def plot_words(
+    model: "Model",
+    words: Sequence[str],
+    out: str | Path,
+    *,
+    single: "Model | None" = None,
+    around: int = 6,
+    least: float = 0.02,
+    granularity: float | None = None,
+    seed: int = 0,
+) -> None:
+    """One vector a word on the left, one a sense on the right; t-SNE of their directions.
+
+    Drawn are the words, those of their senses that have at least the share `least`, and so many neighbours of each.
+    On the left are the vectors of the model `single`, trained with one sense a word, or else what the model itself
+    reads of a word before it is disambiguated.
+    """
+    out = _picture(out)
+    senses = [
+        sense for word in dict.fromkeys(words) for sense in model.senses(word, granularity=granularity, topn=around)
+    ]
+    own = [sense.key for sense in senses if sense.share >= least]
+    near = [key for sense in senses if sense.key in own for key, _ in sense.neighbours]
+    keys = list(dict.fromkeys([*own, *near]))
+    chosen = {word_of(key) for key in own}
+    names = list(dict.fromkeys(word_of(key) for key in keys))
+    left = single or model
+    names = [name for name in names if name in left.vocabulary]
+    figure, (word_axis, sense_axis) = _figure((13, 6.5), 1, 2)
+    vectors = left.word_directions(names)
+    _scatter(word_axis, vectors, names, [name in chosen for name in names], seed)
+    word_axis.set_title("word vectors")
+    vectors = np.stack([model.vectors[key] for key in keys])
+    labels = [key if word_of(key) in chosen else word_of(key) for key in keys]
+    _scatter(sense_axis, vectors, labels, [key in own for key in keys], seed)
+    sense_axis.set_title("sense vectors")
+    figure.savefig(out)
+
+
+def _scatter(axis: Any, vectors: NDArray[np.float32], labels: list[str], bold: list[bool], seed: int) -> None:
+    """Points with labels that do not lie upon each other."""
+    try:
+        from adjustText import adjust_text
+        from sklearn.manifold import TSNE
+    except ImportError:
+        raise UserError("drawing needs scikit-learn and adjustText: pip install 'polylm[plot]'") from None
+    if len(vectors) < 4:
+        raise UserError("there is too little to draw: give more words")
+    perplexity = min(15.0, (len(vectors) - 1) / 3)
+    points = TSNE(perplexity=perplexity, metric="cosine", init="pca", random_state=seed).fit_transform(vectors)
+    colours = ["tab:red" if strong else "0.45" for strong in bold]
+    axis.scatter(points[:, 0], points[:, 1], s=9, c=colours)
+    texts = [
+        axis.text(x, y, label, fontsize=8, color=colour if strong else "0.2", fontweight="bold" if strong else "normal")
+        for (x, y), label, colour, strong in zip(points.tolist(), labels, colours, bold, strict=True)
+    ]
+    axis.set_xticks([])
+    axis.set_yticks([])
+    adjust_text(texts, ax=axis, arrowprops={"arrowstyle": "-", "color": "0.75", "lw": 0.5})
+
+
 def plot_run(folder: str | Path, out: str | Path) -> None:
     """Losses, held-out likelihood, senses and speed over the share of the run that was done."""
-    path, out = Path(folder) / "log.jsonl", Path(out)
-    if out.suffix.lower() not in SUFFIXES:
-        raise UserError(f"{out} is no picture: its name must end with {', '.join(SUFFIXES)}")
+    path, out = Path(folder) / "log.jsonl", _picture(out)
     if not path.is_file():
         raise UserError(f"{folder} holds no run: it has no {path.name}")
     records = _records(path)
@@ -21,7 +88,7 @@ def plot_run(folder: str | Path, out: str | Path) -> None:
     looks = [record for record in records if "held_out" in record and "share" in record]
     if not steps:
         raise UserError(f"{path} has no steps yet")
-    figure, axes = _figure()
+    figure, axes = _figure((7, 8), 3, 1)
     loss, senses, speed = axes
     shares = [record["share"] for record in steps]
     loss.plot(shares, [record["lm"] for record in steps], label="training", linewidth=1)
@@ -52,10 +119,18 @@ def _records(path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def _figure() -> Any:
+def _picture(out: str | Path) -> Path:
+    if Path(out).suffix.lower() not in SUFFIXES:
+        raise UserError(f"{out} is no picture: its name must end with {', '.join(SUFFIXES)}")
+    return Path(out)
+
+
+def _figure(size: tuple[float, float], rows: int, columns: int) -> Any:
     try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise UserError("drawing needs matplotlib: pip install 'polylm[plot]'") from None
-    figure = Figure(figsize=(7, 8), layout="constrained")
-    return figure, figure.subplots(3, 1, sharex=True)
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)  # labels are measured before they are drawn
+    return figure, figure.subplots(rows, columns, sharex=rows > 1)

@@ -91,10 +91,13 @@ def _load(folder: Path) -> tuple[PolyLM, Granularity | None]:
     config = ModelConfig.from_dict(description["model"])
     products, shares = tensors.pop("confusion.products", None), tensors.pop("confusion.shares", None)
     offset_words = tensors.get("offset_words", torch.zeros(0))
-    model = PolyLM(config, inventory, n_offsets=len(offset_words))
     state = _restored(tensors, folder)
+    del tensors
+    given = state.get("embeddings")
+    fits = given is not None and given.shape == (inventory.n_rows, config.d_model)  # else the check below says so
+    model = PolyLM(config, inventory, n_offsets=len(offset_words), embeddings=given if fits else None)
     _check(state, model.state_dict(), folder)
-    model.load_state_dict(state)
+    model.load_state_dict(state, assign=True)
     if (model.offset_words < 0).any() or (model.offset_words >= inventory.n_words).any():
         raise UserError(f"{folder / WEIGHTS} is damaged: it has input offsets for words that are not there")
     if products is None and shares is None:
@@ -150,7 +153,7 @@ def _restored(tensors: dict[str, Tensor], folder: Path) -> dict[str, Tensor]:
             plain = name.removesuffix(".int8")
             if f"{plain}.scales" not in tensors:
                 raise UserError(f"{folder / WEIGHTS} is damaged: {plain}.scales is missing")
-            state[plain] = tensor.float() * tensors[f"{plain}.scales"][:, None]
+            state[plain] = tensor.float().mul_(tensors[f"{plain}.scales"][:, None])
         elif f"{name.removesuffix('.scales')}.int8" not in tensors:
             state[name] = tensor.float() if tensor.is_floating_point() else tensor
     return state

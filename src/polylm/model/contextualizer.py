@@ -40,7 +40,7 @@ def register_contextualizer(name: str, factory: Factory) -> None:
 
 
 def at_places(contextualizer: nn.Module, x: Tensor, segments: Tensor | None, at: Tensor) -> Tensor:
-    """(n, d) of the places `at` (n,) among B * T, each there once. A contextualizer that can computes no others."""
+    """(n, d) of the places `at` (n,) among B * T, each once if it is trained. One that can computes no others."""
     if isinstance(contextualizer, Transformer):
         some: Tensor = contextualizer(x, segments, at)
         return some
@@ -123,7 +123,7 @@ class _Take(torch.autograd.Function):
 
 
 def _take(x: Tensor, at: Tensor) -> Tensor:
-    """Rows `at` of x, none of them twice: so the gradient is copied, where `index_select` would add it up."""
+    """Rows `at` of x. None is there twice, where gradients are wanted: they are copied, not added up as elsewhere."""
     rows: Tensor = _Take.apply(x, at)  # type: ignore[no-untyped-call]
     return rows
 

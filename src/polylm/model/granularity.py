@@ -83,6 +83,21 @@ class Granularity:
         self._representatives: dict[float, Tensor] = {}
         self._merges = _merge_trees(self.products.double(), self.shares.double(), inventory.poly_mask)
 
+    def select(self, kept: Tensor, inventory: SenseInventory) -> "Granularity":
+        """The same for a model without the senses where `kept` (S,) does not hold, whose inventory is given."""
+        kept = kept.cpu()
+        k = inventory.max_senses
+        of_word = {word: place for place, word in enumerate(self.inventory.poly_words.tolist())}
+        several = inventory.poly_words.tolist()
+        products, shares = torch.zeros(len(several), k, k), torch.zeros(len(several), k)
+        for place, word in enumerate(several):
+            first, n = int(self.inventory.first[word]), int(self.inventory.n_senses[word])
+            left = kept[first : first + n].nonzero().flatten()
+            old = of_word[word]
+            products[place, : len(left), : len(left)] = self.products[old][left][:, left]
+            shares[place, : len(left)] = self.shares[old][left]
+        return Granularity(inventory, products, shares, dial=self.dial)
+
     def merges(self, word: int) -> list[tuple[int, int, float]]:
         """The tree of a word: (kept, merged into it, dial value below which), places among its senses, in order."""
         place = (self.inventory.poly_words == word).nonzero().flatten().tolist()

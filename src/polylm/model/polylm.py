@@ -40,12 +40,22 @@ class PolyLM(nn.Module):
     offset_words: Tensor  # (m,) words that lost senses by pruning,
     input_offsets: Tensor  # (m, d) and what those senses gave to x(w)
 
-    def __init__(self, config: ModelConfig, inventory: SenseInventory, *, n_offsets: int = 0) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        inventory: SenseInventory,
+        *,
+        n_offsets: int = 0,
+        embeddings: Tensor | None = None,
+    ) -> None:
+        """`embeddings` are used as E, instead of numbers drawn by lot."""
         super().__init__()
         self.config = config
         self.inventory = inventory
         n, d = inventory.n_rows, config.d_model
-        self.embeddings = nn.Parameter(torch.randn(n, d) * d**-0.5)  # E
+        if embeddings is not None and embeddings.shape != (n, d):
+            raise ValueError(f"E is {tuple(embeddings.shape)} instead of {(n, d)}")
+        self.embeddings = nn.Parameter(torch.randn(n, d) * d**-0.5 if embeddings is None else embeddings)  # E
         self.bias = nn.Parameter(torch.zeros(n))  # b
         self.lambda_logits = nn.Parameter(torch.zeros(n))
         self.c_d = make_contextualizer(config, config.n_layers_d) if config.disambiguation else None
@@ -65,25 +75,43 @@ class PolyLM(nn.Module):
 
     def word_vectors(self) -> Tensor:
         """x(w) of every word, (V, d): its senses weighted by lambda (Eq. 5). Computed for words, not for positions."""
-        inventory = self.inventory
-        weights = torch.ones_like(self.lambda_logits)  # (S,) lambda
-        if len(inventory.poly_words):
-            logits = self.lambda_logits[inventory.poly_rows].masked_fill(~inventory.poly_mask, -torch.inf)
-            own = logits.softmax(dim=-1).flatten()[inventory.poly_places]
-            weights = weights.index_copy(0, inventory.poly_flat, own)
         # Added up by word, not gathered: so the gradient is a look-up.
-        weighted = self.embeddings * weights.unsqueeze(-1)
-        vectors = weighted.new_zeros(inventory.n_words, weighted.shape[1])
-        vectors = vectors.index_add(0, inventory.word_of_sense, weighted)
+        weighted = self.embeddings * self._lambda().unsqueeze(-1)
+        vectors = weighted.new_zeros(self.inventory.n_words, weighted.shape[1])
+        vectors = vectors.index_add(0, self.inventory.word_of_sense, weighted)
         if len(self.offset_words):
             vectors = vectors.index_add(0, self.offset_words, self.input_offsets)
         return vectors
 
+    def _lambda(self) -> Tensor:
+        """(S,) lambda: the weights of a word's senses in x(w)."""
+        inventory = self.inventory
+        weights = torch.ones_like(self.lambda_logits)
+        if not len(inventory.poly_words):
+            return weights
+        logits = self.lambda_logits[inventory.poly_rows].masked_fill(~inventory.poly_mask, -torch.inf)
+        own = logits.softmax(dim=-1).flatten()[inventory.poly_places]
+        return weights.index_copy(0, inventory.poly_flat, own)
+
+    @torch.no_grad()
     def keep_inputs(self) -> None:
-        """From now on use x(w) as it is: for a model that reads and is not changed. `train` forgets it."""
-        with torch.no_grad():
-            self._kept_inputs = None
-            self._kept_inputs = self._inputs()
+        """From now on use x(w) as it is: for a model that reads and is not changed. `train` forgets it.
+
+        Some words at a time: a model that only reads should not need its size again.
+        """
+        inventory, weights = self.inventory, self._lambda()
+        kind = self.compute_dtype or self.embeddings.dtype
+        kept = torch.empty(inventory.n_words, self.config.d_model, dtype=kind, device=self.embeddings.device)
+        for begin in range(0, inventory.n_words, 4096):
+            end = min(begin + 4096, inventory.n_words)
+            rows = slice(int(inventory.first[begin]), int(inventory.first[end - 1] + inventory.n_senses[end - 1]))
+            weighted = self.embeddings[rows] * weights[rows].unsqueeze(-1)
+            vectors = weighted.new_zeros(end - begin, weighted.shape[1])
+            vectors.index_add_(0, inventory.word_of_sense[rows] - begin, weighted)
+            of_pruned = (self.offset_words >= begin) & (self.offset_words < end)
+            vectors.index_add_(0, self.offset_words[of_pruned] - begin, self.input_offsets[of_pruned])
+            kept[begin:end] = vectors
+        self._kept_inputs = kept
 
     def train(self, mode: bool = True) -> "PolyLM":
         if mode:
@@ -151,7 +179,7 @@ class PolyLM(nn.Module):
         return Reading(log_q_d, self.c_p(x_p, segments))
 
     def outputs_at(self, words: Tensor, at: Tensor, segments: Tensor | None = None) -> Tensor:
-        """y^P (n, d) at the places `at` (n,) among B * T, each there once: less work than `read`."""
+        """y^P (n, d) at the places `at` (n,) among B * T: less work than `read`."""
         return at_places(self.c_p, self._prediction_inputs(words, segments)[0], segments, at)
 
     def _prediction_inputs(self, words: Tensor, segments: Tensor | None) -> tuple[Tensor, Tensor | None]:

@@ -22,12 +22,12 @@ class TrainConfig:
     accumulate: int = 1  # parts that a step's batch is computed in
     mask_rate: float = 0.15
     mask_rate_start: float | None = None  # falls linearly to mask_rate over the run; none: constant
-    subsample: float | None = None  # words above this frequency are targets less often, by sqrt(subsample / frequency)
+    subsample: float | None = 1e-3  # words above this frequency are targets less often, by sqrt(subsample / frequency)
     respect_lines: bool = False  # a window sees one line only, instead of crossing them
     held_out: float = 0.002  # share of the text that is never trained on
     # Optimization
     optimizer: Literal["muon", "adamw"] = "muon"
-    learning_rate: float = 1.2e-3
+    learning_rate: float = 3e-3
     muon_rate: float | None = None  # for the encoders' matrices; none: the learning rate
     warmup: float = 0.02  # share of the run (of each phase) over which rates rise; then they fall to zero
     weight_decay: float = 0.01
@@ -148,7 +148,7 @@ def parse_budget(text: str) -> float:
 
 def defaults_for(size: str, device: str) -> dict[str, Any]:
     """What differs by size and device."""
-    rates = {"tiny": 3e-3, "small": 2e-3, "base": 1.2e-3, "large": 1e-3}
+    rates = {"tiny": 8e-3, "small": 4e-3, "base": 3e-3, "large": 2e-3}
     if size not in rates:
         raise UserError(f"there is no size {size!r}: choose from {', '.join(rates)}")
     on_gpu = device == "cuda"

@@ -14,7 +14,7 @@ from polylm.model.config import ModelConfig
 from polylm.model.polylm import PolyLM
 from polylm.training import distributed
 from polylm.training.config import TrainConfig, defaults_for, parse_budget
-from polylm.training.trainer import FINISHED, Callbacks, Trainer
+from polylm.training.trainer import CHANGEABLE, FINISHED, RUN, Callbacks, Trainer
 
 _MODEL_FIELDS = {field.name for field in fields(ModelConfig)}
 
@@ -56,7 +56,8 @@ def train(
     elif changes.get("steps") is None and changes.get("seconds") is None:
         raise UserError("say how long to train: --budget 25m, or --steps N")
     model_config = getattr(ModelConfig, size)(**{k: v for k, v in changes.items() if k in _MODEL_FIELDS})
-    chosen = {**defaults_for(size, kind), **{k: v for k, v in changes.items() if k not in _MODEL_FIELDS}}
+    before = _changed_before(out) if resume else {}
+    chosen = {**defaults_for(size, kind), **before, **{k: v for k, v in changes.items() if k not in _MODEL_FIELDS}}
     train_config = TrainConfig(steps=1).with_changes(**{"steps": None, "seconds": None, **chosen})
     network = _load(init, data)
     if network is not None:
@@ -101,6 +102,15 @@ def _dry_run(
             data, Path(folder) / "run", model_config, small, device=kind, init=init, callbacks=callbacks, resume=True
         )
         return going_on.run()
+
+
+def _changed_before(out: Path) -> dict[str, Any]:
+    """What a run that is taken up may change, as it was last: a lower learning rate is said once."""
+    try:
+        settings = json.loads((out / RUN).read_text(encoding="utf-8"))["train"]
+        return {name: settings[name] for name in CHANGEABLE if name in settings}
+    except (OSError, ValueError, KeyError, TypeError):  # there is no run yet, or the trainer says what is wrong with it
+        return {}
 
 
 def _load(folder: Path | None, data: Path) -> PolyLM | None:

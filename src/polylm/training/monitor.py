@@ -26,13 +26,13 @@ N_SPECIAL = 4  # words that are marks: [PAD] [UNK] [MASK] [LINE]
 class Monitor:
     """Writes records. On a terminal the progress line is rewritten; in a pipe a line is printed every few seconds."""
 
-    def __init__(self, out: Path, *, quiet: bool = False, interval: float = 10.0) -> None:
+    def __init__(self, out: Path, *, quiet: bool = False, interval: float = 10.0, board: bool = True) -> None:
         self.path = out / LOG
         self.quiet = quiet
         self._interval = interval
         self._last = -math.inf
         self._live = sys.stderr.isatty()
-        self._board = _tensorboard(out)
+        self._board = _tensorboard(out) if board else None
 
     def go_on_from(self, step: int) -> None:
         """Forget what was logged after a step: it will be done again."""

@@ -87,7 +87,7 @@ class Trainer:
         self.words, self.counts, n_senses = self.corpus.vocabulary()
         self.inventory = SenseInventory(n_senses, excluded=[0, MASK, LINE])
         self._open_folder(resume, init)
-        self.monitor = Monitor(self.out, quiet=quiet or not self.ranks.is_first)
+        self.monitor = Monitor(self.out, quiet=quiet or not self.ranks.is_first, board=self.ranks.is_first)
         self.clock = Clock(config)
         self.step, self.phase = 0, 1 if config.start == "split" and init is None else 2
         self.split_at: float | None = None  # share of the run, once it is done

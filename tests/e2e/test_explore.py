@@ -1,0 +1,94 @@
+"""Tagging and looking at senses from the command line."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from tests.e2e.test_cli import polylm, sentence
+from tests.evaluation.conftest import make_model
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    make_model(dial=0.5).save_pretrained(folder)
+    return folder
+
+
+def test_tag_in_a_pipe(folder, tmp_path):
+    """One JSON object a line, from a text, a file or standard input."""
+    text = "He sat on the banks of the river."
+    result = polylm("tag", text, "--model", folder)
+    (line,) = result.stdout.decode().splitlines()
+    tagged = json.loads(line)
+    assert tagged["text"] == text
+    bank = tagged["tokens"][4]
+    assert list(bank) == ["text", "start", "end", "lemma", "marker", "sense", "probability", "distribution", "label"]
+    assert (bank["text"], bank["lemma"], bank["marker"]) == ("banks", "bank", "[PL]")
+    assert bank["sense"] in ("bank#1", "bank#2")  # bank#3 is one with bank#2 at the model's granularity
+    assert len(bank["label"].split()) == 3
+    assert tagged["tokens"][-1]["sense"] is None
+    (tmp_path / "two.txt").write_text(f"{text}\r\n\ncold water")
+    by_file = polylm("tag", tmp_path / "two.txt", "--model", folder, "--source", "disambiguation")
+    by_stdin = polylm(
+        "tag", "-", "--model", folder, "--source", "disambiguation", stdin=(tmp_path / "two.txt").read_bytes()
+    )
+    assert by_file.stdout == by_stdin.stdout
+    assert [json.loads(line)["text"] for line in by_file.stdout.splitlines()] == [text, "", "cold water"]
+
+
+def test_tag_on_a_terminal(folder):
+    parent, child = pty.openpty()
+    command = [sys.executable, "-m", "polylm", "tag", "the banks", "--model", str(folder)]
+    subprocess.run(command, stdout=child, env={**os.environ, "TERM": "xterm", "COLUMNS": "90"}, check=True)
+    os.close(child)
+    shown = b""
+    try:
+        while part := os.read(parent, 4096):
+            shown += part
+    except OSError:
+        pass
+    os.close(parent)
+    assert b"bank#" in shown
+    assert b"{" not in shown
+
+
+def test_senses(folder):
+    result = polylm("senses", "banks", "--model", folder, "--json")
+    found = json.loads(result.stdout)
+    assert [sense["members"] for sense in found] == [["bank#2", "bank#3"], ["bank#1"]]
+    lines = polylm("senses", "bank", "--model", folder, "--granularity", "1").stdout.decode().splitlines()
+    assert lines[0].split("\t") == ["sense", "share", "nearest senses", "merged with it"]
+    assert len(lines) == 4
+
+
+def test_plot_and_bench(folder, tmp_path):
+    out = tmp_path / "words.svg"
+    assert polylm("plot", "bank", "cold", "--model", folder, "--out", out).returncode == 0
+    assert b"bank#1" in out.read_bytes()
+    result = polylm("bench", "tag", "--model", folder, "--seconds", "0.2", "--json", "--device", "cpu")
+    measured = json.loads(result.stdout)
+    assert measured["words_per_s_disambiguation"] > measured["words_per_s_both"] > 0
+    assert measured["peak_memory_mb"] > 50
+
+
+def test_mistakes(folder, tmp_path):
+    assert "did you mean river" in sentence(polylm("senses", "rivr", "--model", folder))
+    assert "there is no file" in sentence(polylm("tag", tmp_path / "none.txt", "--model", folder))
+    assert "there is no folder" in sentence(polylm("tag", "a bank", "--model", tmp_path / "none"))
+    assert "not between 0 and 1" in sentence(polylm("tag", "a bank", "--model", folder, "--granularity", "7"))
+    assert "line 2: this is not UTF-8" in sentence(polylm("tag", "-", "--model", folder, stdin=b"bank\n\xff\xfe\n"))
+    assert "say what to draw" in sentence(polylm("plot", "--out", tmp_path / "a.svg"))
+
+
+def test_a_broken_pipe_ends_quietly(folder):
+    command = f"yes 'the bank of the river' | head -20000 | {sys.executable} -m polylm tag - --model {folder} | head -1"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert json.loads(result.stdout)["text"] == "the bank of the river"
+    assert "Traceback" not in result.stderr

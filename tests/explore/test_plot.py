@@ -1,0 +1,34 @@
+"""Pictures are written, and say what they cannot draw."""
+
+import pytest
+
+from polylm.errors import UserError
+from polylm.explore.plot import plot_words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", ["svg", "png"])
+def test_words_beside_senses(model, tmp_path, suffix):
+    out = tmp_path / f"words.{suffix}"
+    plot_words(model, ["bank", "colder", "bank"], out, around=4)
+    data = out.read_bytes()
+    if suffix == "svg":
+        text = data.decode()
+        for label in ("bank#1", "cold#2", "word vectors", "sense vectors"):
+            assert f"<!-- {label} -->" in text
+        assert text.count("<!-- bank -->") == 1  # on the left
+    else:
+        assert data.startswith(b"\x89PNG")
+
+
+def test_what_cannot_be_drawn(model, tmp_path):
+    with pytest.raises(UserError, match="is no picture"):
+        plot_words(model, ["bank"], tmp_path / "words.txt")
+    with pytest.raises(UserError, match="is not a word"):
+        plot_words(model, ["zyzzyva"], tmp_path / "words.svg")
+
+
+@pytest.mark.slow
+def test_word_vectors_of_another_model(model, tmp_path):
+    plot_words(model, ["bank", "wait"], tmp_path / "words.pdf", single=model)
+    assert (tmp_path / "words.pdf").stat().st_size > 1000

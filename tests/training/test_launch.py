@@ -1,0 +1,41 @@
+"""From the words of a command to a run."""
+
+import json
+
+import pytest
+
+from polylm.model.config import ModelConfig
+from polylm.training import launch
+from polylm.training.config import TrainConfig, defaults_for
+from polylm.training.trainer import Trainer
+
+SETTINGS = {"batch_tokens": 32 * 22, "confusion_tokens": 2000, "split_vectors": 8, "held_out": 0.02}
+
+
+@pytest.mark.slow
+def test_a_lower_rate_is_said_once(corpus, tmp_path):
+    """A run that is taken up goes on with what was last changed, not with the defaults of its size."""
+    out = tmp_path / "run"
+    config = TrainConfig(**{**defaults_for("tiny", "cpu"), **SETTINGS, "steps": 8, "checkpoint_steps": 2})
+    begun = Trainer(corpus, out, ModelConfig.tiny(max_length=22), config, device="cpu", quiet=True)
+    begun.stop_after = 3
+    begun.run()
+    given = [f"{name}={value}" for name, value in SETTINGS.items()] + ["max_length=22", "checkpoint_steps=2"]
+
+    def go_on(**more):
+        launch.train(corpus, out, size="tiny", steps=8, resume=True, settings=given, device="cpu", quiet=True, **more)
+        return json.loads((out / "run.json").read_text())["train"]["learning_rate"]
+
+    trainer = Trainer(
+        corpus,
+        out,
+        ModelConfig.tiny(max_length=22),
+        config.with_changes(learning_rate=1e-4),
+        device="cpu",
+        quiet=True,
+        resume=True,
+    )
+    trainer.stop_after = 5
+    trainer.run()
+    assert go_on() == 1e-4
+    assert (out / "training.json").is_file()
