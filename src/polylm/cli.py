@@ -313,6 +313,7 @@ def bench_tag(
     text: Annotated[Path | None, typer.Argument(help="A text file; by default words drawn by lot.")] = None,
     model: ModelDir = None,
     seconds: Annotated[float, typer.Option(help="To measure each for.")] = 10.0,
+    precision: Annotated[Literal["auto", "float32", "bfloat16"], typer.Option(help="What to compute in.")] = "auto",
     device: DeviceName = "auto",
     as_json: Json = False,
 ) -> None:
@@ -320,7 +321,7 @@ def bench_tag(
     from polylm.explore.bench import bench as measure
     from polylm.explore.bench import shown
 
-    result = measure(model, text, device=device, seconds=seconds)
+    result = measure(model, text, device=device, precision=precision, seconds=seconds)
     if as_json:
         _print_json(result)
     else:

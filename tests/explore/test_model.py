@@ -46,6 +46,20 @@ def test_what_does_not_fit(tmp_path):
         polylm.load(tmp_path / "none")
 
 
+def test_precision(tmp_path):
+    make_model().save_pretrained(tmp_path)
+    text = "He waits at the cold bank of the river."
+    plain, half = (polylm.load(tmp_path, device="cpu", precision=kind) for kind in ("auto", "bfloat16"))
+    assert plain.network.compute_dtype is None
+    assert half.network.compute_dtype == torch.bfloat16
+    for one, other in zip(plain.tag(text), half.tag(text), strict=True):
+        assert (one.probability is None) == (other.probability is None)
+        for key, probability in one.distribution.items():
+            assert other.distribution.get(key, 0) == pytest.approx(probability, abs=0.05)
+    with pytest.raises(UserError, match="not a precision"):
+        polylm.load(tmp_path, precision="int4")
+
+
 def test_a_pruned_model_reads_the_same_text(tmp_path):
     """Keys stay, merged senses stay merged, and int8 changes little."""
     model = make_model(dial=0.5)

@@ -125,10 +125,10 @@ def test_what_does_not_fit(corpus):
 
 def test_common_words_are_targets_less_often(corpus):
     """With a subsample a word above it is a target by the root of its frequency: here a sixteenth of the others."""
-    batches = make(corpus, subsample=1e-4)
+    batches = make(corpus)
     words = torch.arange(batches.n_words)
     common = words % 2 == 0  # as if each of them had 256 times the count of the others
-    batches.chances = _chances(1e-4, torch.where(common, 256_000, 1000), batches.predicted)
+    batches.chances = _chances(1e-6, torch.where(common, 256_000, 1000), batches.predicted)
     assert float(batches.chances[20] / batches.chances[21]) == pytest.approx(1 / 16)
     seen, chosen = torch.zeros(batches.n_words), torch.zeros(batches.n_words)
     for step in range(100):
@@ -142,4 +142,4 @@ def test_common_words_are_targets_less_often(corpus):
 
 
 def test_without_a_subsample_all_words_are_alike(corpus):
-    assert make(corpus).chances is None
+    assert make(corpus, subsample=None).chances is None

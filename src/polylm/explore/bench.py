@@ -15,12 +15,18 @@ import numpy as np
 
 if TYPE_CHECKING:
     from polylm.device import Device
+    from polylm.explore.model import Compute
 
 SENTENCE = 20  # words
 
 
 def bench(
-    path: Path | None = None, text: Path | None = None, *, device: "Device" = "auto", seconds: float = 10.0
+    path: Path | None = None,
+    text: Path | None = None,
+    *,
+    device: "Device" = "auto",
+    precision: "Compute" = "auto",
+    seconds: float = 10.0,
 ) -> dict[str, Any]:
     """Times of one process; peak memory is read before BERT is made."""
     started = time.perf_counter()
@@ -28,7 +34,7 @@ def bench(
 
     from polylm.explore.model import load
 
-    model = load(path, device=device)
+    model = load(path, device=device, precision=precision)
     loading = time.perf_counter() - started
     if text is not None:
         sentences = [line for line in text.read_text(encoding="utf-8").split("\n") if line.strip()]
