@@ -11,8 +11,17 @@ from polylm.errors import UserError
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[IO[bytes]]:
-    """A file to write to. It takes the place of `path` when the block ends; if the block fails, nothing is left."""
+    """A file to write to. It takes the place of `path` when the block ends; if the block fails, nothing is left.
+
+    A link is followed; a pipe or device is written to as it is.
+    """
     path = Path(path)
+    if path.is_symlink():
+        path = path.resolve()
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with beside.open("wb") as file:
@@ -26,14 +35,7 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:
-    """The file appears with this content, or not at all. A link is followed; a pipe or device is written to."""
-    path = Path(path)
-    if path.is_symlink():
-        path = path.resolve()
-    if path.exists() and not path.is_file():
-        with path.open("wb") as file:
-            file.write(data)
-        return
+    """The file appears with this content, or not at all."""
     with replacing(path) as file:
         file.write(data)
 

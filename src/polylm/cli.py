@@ -119,15 +119,15 @@ def tag(
     loaded = polylm.load(model, device=device, granularity=granularity)
     table = sys.stdout.isatty() and not as_json
     for line, tokens in loaded.tag_lines(lines, source=source):
+        labels = loaded.labels([token.sense for token in tokens])
         if table:
-            columns = ("text", "lemma", "sense", "p", "like")
             rows = [
-                [token.text, token.lemma, token.sense or "", _probability(token.probability), loaded.label(token.sense)]
-                for token in tokens
+                [token.text, token.lemma, token.sense or "", _probability(token.probability), label]
+                for token, label in zip(tokens, labels, strict=True)
             ]
-            _print_table(columns, rows, numbers=("p",))
+            _print_table(("text", "lemma", "sense", "p", "like"), rows, numbers=("p",))
         else:
-            described = [{**token.to_dict(), "label": loaded.label(token.sense)} for token in tokens]
+            described = [{**token.to_dict(), "label": label} for token, label in zip(tokens, labels, strict=True)]
             _print_json({"text": line, "tokens": described})
 
 
@@ -140,7 +140,7 @@ def senses(
     word: Annotated[str, typer.Argument(help="A word.")],
     model: ModelDir = None,
     granularity: Granularity = None,
-    topn: Annotated[int, typer.Option(help="Neighbours of each sense.")] = 8,
+    topn: Annotated[int, typer.Option(min=1, help="Neighbours of each sense.")] = 8,
     device: DeviceName = "auto",
     as_json: Json = False,
 ) -> None:
@@ -156,6 +156,81 @@ def senses(
         for sense in found
     ]
     _print_table(("sense", "share", "nearest senses", "merged with it"), rows, numbers=("share",))
+
+
+@app.command()
+def similar(
+    key: Annotated[str, typer.Argument(help="A sense: bank#3.", metavar="WORD#K")],
+    model: ModelDir = None,
+    topn: Annotated[int, typer.Option(min=1, help="How many.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """Show the nearest senses of other words."""
+    import polylm
+
+    found = polylm.load(model, device="cpu").most_similar(key, topn)
+    if as_json:
+        _print_json([{"key": other, "cosine": round(cosine, 4)} for other, cosine in found])
+    else:
+        _print_table(("sense", "cosine"), [[other, f"{cosine:.3f}"] for other, cosine in found], numbers=("cosine",))
+
+
+@app.command()
+def substitutes(
+    text: Annotated[str, typer.Argument(help="A text with one word in brackets.", metavar='"a [focus] in text"')],
+    model: ModelDir = None,
+    topn: Annotated[int, typer.Option(min=1, help="How many.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """Show words that could stand for the one in brackets, in the sense that it has there."""
+    import polylm
+
+    found = polylm.load(model, device="cpu").substitutes(text, topn)
+    if as_json:
+        _print_json([{"word": word, "share": share} for word, share in found])
+    else:
+        _print_table(("word", "share"), [[word, f"{share:.1%}"] for word, share in found], numbers=("share",))
+
+
+@app.command("serve")
+def serve_page(
+    model: ModelDir = None,
+    host: Annotated[str, typer.Option(help="The address to listen on; by default this machine alone.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8765,
+    granularity: Granularity = None,
+    device: DeviceName = "auto",
+) -> None:
+    """Open a page to type text into and look at its senses; /openapi.json describes the JSON interface."""
+    import polylm
+
+    try:
+        from polylm.serve.app import check_port, serve
+    except ImportError:
+        raise UserError("serving needs fastapi and uvicorn: pip install 'polylm[serve]'") from None
+    address = check_port(host, port)
+    loaded = polylm.load(model, device=device, granularity=granularity)
+    print(f"{address} — Ctrl-C to stop", flush=True)
+    serve(loaded, host, port)
+
+
+export = typer.Typer(help="Write senses for other programs.", no_args_is_help=True)
+app.add_typer(export, name="export")
+
+
+@export.command("word2vec")
+def export_word2vec(
+    path: Annotated[Path, typer.Argument(help="The file to write; .bin for the binary form.")],
+    model: ModelDir = None,
+) -> None:
+    """Write all sense vectors as a word2vec file, which gensim opens."""
+    import polylm
+    from polylm.atomic import check_writable
+    from polylm.explore.export import word2vec
+
+    check_writable(path)
+    vectors = polylm.load(model, device="cpu").vectors
+    word2vec(vectors, path)
+    print(f"{path}: {len(vectors):,} senses")
 
 
 @app.command()
@@ -337,7 +412,7 @@ def plot(
     single: Annotated[
         Path | None, typer.Option(help="A model with one sense a word, to take the word vectors from.")
     ] = None,
-    around: Annotated[int, typer.Option(help="Neighbours of each sense.")] = 6,
+    around: Annotated[int, typer.Option(min=1, help="Neighbours of each sense.")] = 6,
     granularity: Granularity = None,
     device: DeviceName = "auto",
 ) -> None:

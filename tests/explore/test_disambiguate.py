@@ -60,6 +60,11 @@ def test_nothing_to_tag(model):
     assert [len(tokens) for tokens in model.tag_many(["", "bank", " \n "])] == [0, 1, 0]
 
 
+def test_one_text_is_not_many(model):
+    with pytest.raises(UserError, match="use tag for one text"):
+        model.tag_many("the bank")
+
+
 def test_tokens_are_taken_as_they_are(model):
     assert [token.text for token in model.tag(["the", "bank", "of", "zyzzyva"])] == ["the", "bank", "of", "zyzzyva"]
 
@@ -101,3 +106,35 @@ def test_windows_cover_every_word_once(n, length):
 def test_lines_come_with_their_text(model):
     lines = ["the bank", "", "cold water"]
     assert [line for line, _ in model.tag_lines(iter(lines))] == lines
+
+
+def test_the_meaning_of_a_focus(model):
+    """Its senses weighted by their probabilities, without what all senses share."""
+    vector = model.embed("He sat on the [banks] of the river.")
+    assert vector.shape == (64,)
+    assert float(vector @ vector) == pytest.approx(1, abs=1e-5)
+    token = model.tag("He sat on the banks of the river.", granularity=1.0)[4]
+    focus = disambiguate.read_focus(model, "He sat on the [banks] of the river.")
+    assert focus.word == model.vocabulary["bank"]
+    assert int(focus.q[:3].argmax()) == int(token.sense[-1]) - 1
+    rows = model.network.embeddings.detach()[model.network.inventory.rows(torch.tensor(focus.word))[0][:3]]
+    expected = model.vectors.common.removed(torch.from_numpy(focus.q[:3]) @ rows)
+    torch.testing.assert_close(torch.from_numpy(vector), expected)
+    far = model.embed("the " * 60 + "[bank]" + " of" * 60)  # in the middle of its window
+    assert float(far @ vector) <= 1 + 1e-5
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no focus", "mark one word"),
+        ("[two] of [them]", "mark one word"),
+        ("the [ ] bank", "mark one word"),
+        ("the [river bank]", "mark one word"),
+        ("the [zyzzyva]", "not a word that the model knows"),
+        ("the [,]", "not a word that the model knows"),
+    ],
+)
+def test_a_focus_that_is_none(model, text, message):
+    with pytest.raises(UserError, match=message):
+        model.embed(text)

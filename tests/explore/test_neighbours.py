@@ -35,6 +35,8 @@ def test_nearest_as_written_out():
     assert [key for key, _ in found] == wanted[:12]
     assert found[0][1] == pytest.approx(senses.similarity("w3#2", found[0][0]), abs=1e-6)
     assert len(senses.most_similar("w3#2", 1000)) == 39  # one sense a word
+    with pytest.raises(UserError, match="ask for 1 or more"):
+        senses.most_similar("w3#2", -5)
     by_vector = senses.most_similar(senses["w3#2"], 5)
     assert by_vector[0][0] == "w3#2"
 

@@ -5,6 +5,7 @@ random weights and is given one piece a word, which flatters it.
 """
 
 import resource
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,9 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from polylm.errors import UserError
+from polylm.text.lines import lines_of
 
 if TYPE_CHECKING:
     from polylm.device import Device
@@ -29,6 +33,9 @@ def bench(
     seconds: float = 10.0,
 ) -> dict[str, Any]:
     """Times of one process; peak memory is read before BERT is made."""
+    sentences = [line for line in lines_of(str(text)) if line.strip()] if text is not None else []
+    if text is not None and not sentences:
+        raise UserError(f"{text} has no text in it")
     started = time.perf_counter()
     import torch
 
@@ -36,9 +43,7 @@ def bench(
 
     model = load(path, device=device, precision=precision)
     loading = time.perf_counter() - started
-    if text is not None:
-        sentences = [line for line in text.read_text(encoding="utf-8").split("\n") if line.strip()]
-    else:
+    if not sentences:
         sentences = _sentences(model.vocabulary.words, model.vocabulary.counts, 2000)
     first = time.perf_counter()
     model.tag(sentences[0])
@@ -55,7 +60,8 @@ def bench(
         times = [_timed(lambda s=s, source=source: model.tag(s, source=source)) for s in short]  # type: ignore[misc]
         result[f"sentence_{source}_ms"] = round(1000 * median(times), 1)
         result[f"words_per_s_{source}"] = round(_rate(model, sentences, source, seconds))
-    result["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, kilobytes elsewhere
+    result["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20)
     result["bert_base_words_per_s"] = _bert(model.device, seconds)
     return result
 

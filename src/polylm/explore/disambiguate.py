@@ -4,6 +4,7 @@ A text longer than the network reads is cut into windows that overlap; a word is
 from the edges. Windows of many texts are read together, those of like length at a time.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from polylm.model.readout import Source, sense_distributions
+from polylm.errors import UserError
+from polylm.model.readout import Source, read_focuses, sense_distributions
 from polylm.text.analyzer import LINE
 from polylm.text.pipeline import Tokens
 
@@ -51,12 +53,20 @@ def tag_many(
     granularity: float | None = None,
 ) -> Iterator[list[TaggedToken]]:
     """The tagged words of each text, in order. Texts are taken as they come, some at a time."""
+    if isinstance(texts, str):
+        raise UserError("tag_many takes several texts: give a list, or use tag for one text")
     dial = model.dial(granularity)
+    return _groups(model, texts, source, weight, dial)
+
+
+def _groups(
+    model: "Model", texts: Iterable[str | Sequence[str]], source: Source, weight: float, dial: float
+) -> Iterator[list[TaggedToken]]:
     group: list[Tokens] = []
     n_ids = 0
     for text in texts:
         group.append(model.pipeline.encode(text))
-        n_ids += len(group[-1].ids)
+        n_ids += len(group[-1].ids) + 1  # an empty line is held too
         if n_ids >= TEXTS:
             yield from _tag(model, group, source, weight, dial)
             group, n_ids = [], 0
@@ -94,6 +104,47 @@ def _tag(
             q[window.text][window.words] = found[row, window.places]
     for tokens, own in zip(texts, q, strict=True):
         yield _tokens(model, tokens, own)
+
+
+def focus_of(text: str) -> tuple[str, int, int]:
+    """The text without the brackets around its one focus, `a [word] in a text`, and where the focus begins and ends."""
+    found = list(re.finditer(r"\[([^\[\]]+)\]", text))
+    if len(found) != 1 or not found[0][1].strip():
+        raise UserError("mark one word with brackets: He sat on the [bank] of the river")
+    (match,) = found
+    inside = match[1]
+    start = match.start() + len(inside) - len(inside.lstrip())
+    return text[: match.start()] + inside + text[match.end() :], start, start + len(inside.strip())
+
+
+@dataclass(frozen=True)
+class Focus:
+    """A word of a text as the network reads it."""
+
+    word: int  # its number
+    q: NDArray[np.float32]  # (k,) its senses
+    y_p: "torch.Tensor"  # (d,) y^P where it is masked
+
+
+def read_focus(model: "Model", text: str, *, source: Source = "both", weight: float = 0.6) -> Focus:
+    """The word in brackets, in the middle of its window."""
+    plain, start, end = focus_of(text)
+    tokens = model.pipeline.encode(plain)
+    index = tokens.word_at(start)
+    if index is None:
+        raise UserError("there is no word between the brackets")
+    if " " in plain[start:end] and tokens.word_at(end - 1) != index:
+        raise UserError(f"mark one word with brackets, not {plain[start:end]!r}")
+    word = int(tokens.ids[tokens.id_of_word[index]])
+    if not model.has_senses(word):
+        raise UserError(f"{tokens.words[index].text!r} is not a word that the model knows")
+    window = next(w for w in _windows(model, 0, tokens) if index in w.words)
+    place = int(window.places[window.words == index][0])
+    ids = torch.from_numpy(window.ids)[None].to(model.device)
+    row, position = (torch.tensor([n], device=model.device) for n in (0, place))
+    reading = read_focuses(model.network, ids, row, position, model.mask, source=source, weight=weight, output=True)
+    assert reading.y_p is not None
+    return Focus(word, reading.q[0].float().cpu().numpy(), reading.y_p[0].float())
 
 
 def _windows(model: "Model", number: int, tokens: Tokens) -> Iterator[_Window]:

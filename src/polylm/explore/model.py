@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from polylm.corpus.vocabulary import MASK, PAD, SPECIAL, Vocabulary
 from polylm.device import Device, choose_device
 from polylm.errors import UserError
-from polylm.explore.disambiguate import TaggedToken, tag_many
+from polylm.explore.disambiguate import Focus, TaggedToken, read_focus, tag_many
 from polylm.explore.neighbours import SenseVectors, suggestion, word_of
 from polylm.model.checkpoint import Precision, from_pretrained, save_pretrained
 from polylm.model.geometry import common
@@ -63,6 +63,7 @@ class Model:
             )
         self.device = choose_device(device)
         self.network = network.to(self.device).eval()
+        self.precision: Compute = precision
         network.compute_dtype = _compute_dtype(precision, self.device, network)
         network.keep_inputs()
         self.vocabulary = vocabulary
@@ -116,15 +117,60 @@ class Model:
         ours, theirs = tee(lines)
         return zip(theirs, self.tag_many(ours, source=source, granularity=granularity), strict=True)
 
+    def embed(self, text: str, *, source: Source = "both") -> NDArray[np.float32]:
+        """(d,) the meaning of the word in brackets, of length one: `He sat on the [bank]`. Comparable across words.
+
+        Its senses weighted by their probabilities, without the component that all senses share.
+        """
+        return self._meaning(read_focus(self, text, source=source))
+
+    def _meaning(self, focus: Focus) -> NDArray[np.float32]:
+        first, n = self._first[focus.word], self._n_senses[focus.word]
+        own = self.network.embeddings.detach()[first : first + n].float().cpu()
+        mixture = torch.from_numpy(focus.q[:n]) @ own
+        meaning: NDArray[np.float32] = self.vectors.common.removed(mixture).numpy()
+        return meaning
+
+    def substitutes(self, text: str, topn: int = 10, *, source: Source = "both") -> list[tuple[str, float]]:
+        """Words that could stand for the one in brackets: likely there, and near to what it means there.
+
+        A sense of another word counts with its probability in the gap times exp(8 c), c its cosine to the meaning of
+        the focus; the shares of a word's senses are added up, and those of all words are one.
+        """
+        if topn < 1:
+            raise UserError(f"{topn} substitutes are none: ask for 1 or more")
+        focus = read_focus(self, text, source=source)
+        inventory = self.network.inventory
+        with torch.no_grad():
+            p = self.network.sense_probs(focus.y_p.to(self.network.embeddings.dtype)).float().cpu()
+        of_words = torch.tensor(self._is_word)[inventory.word_of_sense.cpu()]
+        cosines = torch.from_numpy(self.vectors.vectors @ self._meaning(focus))
+        weights = torch.zeros(inventory.n_words, dtype=torch.float64)
+        weights.index_add_(0, inventory.word_of_sense.cpu()[of_words], (p[of_words] * (8 * cosines).exp()).double())
+        weights[focus.word] = 0
+        weights /= weights.sum().clamp(min=1e-30)
+        best = weights.topk(min(topn, len(weights)))
+        words = self.vocabulary.words
+        return [
+            (words[i], round(v, 4)) for v, i in zip(best.values.tolist(), best.indices.tolist(), strict=True) if v > 0
+        ]
+
     # Senses
 
     def label(self, key: str | None) -> str:
         """What a sense of several is like: the three nearest words."""
-        if key is None or key not in self.vectors or self._n_senses[self._number_of(word_of(key))] == 1:
-            return ""
-        if key not in self._labels:
-            self._labels[key] = " ".join(word_of(near) for near, _ in self.vectors.most_similar(key, 3))
-        return self._labels[key]
+        return self.labels([key])[0]
+
+    def labels(self, keys: Sequence[str | None]) -> list[str]:
+        """The same for many, those that are new at once; empty for words of one sense."""
+        new = [key for key in dict.fromkeys(keys) if key is not None and key not in self._labels]
+        for key in new:
+            self._labels[key] = ""
+        several = [key for key in new if self._n_senses[self.vocabulary[word_of(key)]] > 1]
+        near = self.vectors.nearest([self.vectors.index(key) for key in several], 3) if several else []
+        for key, found in zip(several, near, strict=True):
+            self._labels[key] = " ".join(word_of(other) for other, _ in found)
+        return ["" if key is None else self._labels[key] for key in keys]
 
     def has_senses(self, number: int) -> bool:
         """Whether a word is one: not a marker, a special symbol or punctuation."""
@@ -134,6 +180,15 @@ class Model:
         """The keys of a word's senses, in the order of its rows."""
         first, n = self._first[number], self._n_senses[number]
         return [f"{self.vocabulary.words[number]}#{self._numbers[row]}" for row in range(first, first + n)]
+
+    def n_senses(self, word: str, *, granularity: float | None = None) -> int:
+        """How many senses a word has."""
+        number = self._number_of(word)
+        first, n = self._first[number], self._n_senses[number]
+        dial = self.dial(granularity)
+        if n == 1 or dial >= 1 or self.merging is None:
+            return n
+        return len(self.merging.representatives(dial)[first : first + n].unique())  # type: ignore[no-untyped-call]
 
     def senses(self, word: str, *, granularity: float | None = None, topn: int = 8) -> list[Sense]:
         """The senses of a word, the commonest first."""
@@ -217,7 +272,7 @@ class Model:
         network = self.network.prune(least)
         merging = None if self.merging is None else self.merging.select(kept, network.inventory)
         device: Device = "cuda" if self.device.type == "cuda" else "cpu"
-        about = {"merging": merging, "granularity": self.granularity, "device": device}
+        about = {"merging": merging, "granularity": self.granularity, "device": device, "precision": self.precision}
         return Model(network, self.vocabulary, self.pipeline.settings, **about)  # type: ignore[arg-type]
 
     def save_pretrained(self, folder: str | Path, *, precision: Precision = "float32", card: str | None = None) -> None:

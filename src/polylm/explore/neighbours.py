@@ -64,7 +64,8 @@ class SenseVectors:
         if isinstance(what, str):
             return self.nearest([self.index(what)], topn)[0]
         vector = np.asarray(what, dtype=np.float32)
-        return self._best(self.vectors @ (vector / max(float(np.linalg.norm(vector)), 1e-9)), None, topn)
+        scores = torch.from_numpy(self.vectors @ (vector / max(float(np.linalg.norm(vector)), 1e-9)))
+        return self._best(scores[None], [None], topn)[0]
 
     def nearest(self, rows: Sequence[int], topn: int = 10) -> list[list[tuple[str, float]]]:
         """The same for many rows at once."""
@@ -72,24 +73,36 @@ class SenseVectors:
         for first in range(0, len(rows), 256):
             part = list(rows[first : first + 256])
             table = torch.from_numpy(self.vectors[part]) @ torch.from_numpy(self.vectors).T
-            found += [self._best(scores, row, topn) for scores, row in zip(table.numpy(), part, strict=True)]
+            found += self._best(table, part, topn)
         return found
 
-    def _best(self, scores: NDArray[np.float32], row: int | None, topn: int) -> list[tuple[str, float]]:
-        """The best senses, one a word, none of the word's own."""
-        n = min(len(scores), 4 * topn + 16)
-        seen = set() if row is None else {self._words[row]}
-        while True:
-            best = np.argpartition(-scores, n - 1)[:n] if n < len(scores) else np.arange(len(scores))
-            best = best[np.argsort(-scores[best], kind="stable")]
-            found, words = [], set(seen)
-            for index in best.tolist():
-                if self._words[index] not in words:
-                    words.add(self._words[index])
-                    found.append((self.keys[index], float(scores[index])))
-            if len(found) >= topn or n == len(scores):
-                return found[:topn]
-            n = min(len(scores), 4 * n)
+    def _best(self, table: "Tensor", rows: Sequence[int | None], topn: int) -> list[list[tuple[str, float]]]:
+        """Of cosines (m, n) the best senses, one a word, none of the row's own word."""
+        if topn < 1:
+            raise UserError(f"{topn} neighbours are none: ask for 1 or more")
+        n = min(table.shape[1], 4 * topn + 16)
+        best = table.topk(n, dim=1)
+        found = []
+        for i, row in enumerate(rows):
+            own = self._different_words(best.values[i].tolist(), best.indices[i].tolist(), row, topn)
+            if len(own) < topn and n < table.shape[1]:  # many senses of few words
+                ranked = table[i].sort(descending=True)
+                own = self._different_words(ranked.values.tolist(), ranked.indices.tolist(), row, topn)
+            found.append(own)
+        return found
+
+    def _different_words(
+        self, cosines: list[float], indices: list[int], row: int | None, topn: int
+    ) -> list[tuple[str, float]]:
+        words = set() if row is None else {self._words[row]}
+        found: list[tuple[str, float]] = []
+        for cosine, index in zip(cosines, indices, strict=True):
+            if self._words[index] not in words:
+                words.add(self._words[index])
+                found.append((self.keys[index], cosine))
+            if len(found) == topn:
+                break
+        return found
 
     def _unknown(self, key: str) -> str:
         word = word_of(key)

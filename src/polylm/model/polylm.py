@@ -4,7 +4,7 @@ Shapes: B texts of T words, n targets, k senses a word at most (padded, with -in
 in all, d. Scores and probabilities are in float32 whatever the encoders compute in.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -117,6 +117,14 @@ class PolyLM(nn.Module):
         if mode:
             self._kept_inputs = None
         return super().train(mode)
+
+    def _apply(self, *arguments: Any, **named: Any) -> Any:
+        self._kept_inputs = None  # on another device, or in another precision
+        return super()._apply(*arguments, **named)  # type: ignore[no-untyped-call]
+
+    def load_state_dict(self, *arguments: Any, **named: Any) -> Any:
+        self._kept_inputs = None
+        return super().load_state_dict(*arguments, **named)
 
     def _inputs(self) -> Tensor:
         """x(w) in the precision that the encoders compute in."""
@@ -256,7 +264,7 @@ class PolyLM(nn.Module):
     ) -> Losses:
         """The losses of masked texts c' (B, T) for the texts c themselves; `targets` (n,) are places in B * T.
 
-        J_M needs q^D on the unmasked text, so C^D runs on both, stacked, and only once.
+        No place is there twice. J_M needs q^D on the unmasked text, so C^D runs on both, stacked, and only once.
         """
         self._check_length(words)
         at_targets = words.flatten()[targets]

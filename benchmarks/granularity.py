@@ -1,0 +1,66 @@
+"""How do scores change with the granularity? Development sets decide the default; test sets are only shown.
+
+    python benchmarks/granularity.py MODEL EVAL --out curve.svg      # EVAL holds wsi-dev.jsonl.xz, semeval2013-trial, …
+
+Each text is read once; the dial is turned on the distributions.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+import polylm
+from polylm.evaluation import own, semeval2010, semeval2013
+from polylm.evaluation.encoding import encode, read
+from polylm.evaluation.systems import labelled, merged
+from polylm.evaluation.wsi import judge
+
+SETS = {
+    "development": ("wsi-dev.jsonl.xz", own.read),
+    "trial": ("semeval2013-trial", semeval2013.read_trial),
+    "SemEval-2010": ("semeval2010", semeval2010.read),
+    "SemEval-2013": ("semeval2013", semeval2013.read),
+}
+DIALS = [round(x, 3) for x in np.linspace(0.2, 0.8, 25)] + [1.0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", type=Path)
+    parser.add_argument("eval", type=Path)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    model = polylm.load(options.model)
+    if model.merging is None:
+        parser.error(f"{options.model} was saved without the confusions of its senses: there is nothing to turn")
+    curves: dict[str, list[float]] = {}
+    for name, (path, reader) in SETS.items():
+        dataset = reader(options.eval / path)
+        encoded = encode(dataset.instances, model.pipeline, model.network.config.max_length)
+        q, _ = read(model.network, encoded)
+        curves[name] = []
+        for dial in DIALS:
+            probs = labelled(
+                merged(q, encoded, model.merging, dial), encoded, model.network.inventory, dataset.instances
+            )
+            curves[name].append(100 * judge(dataset, probs, baselines=False).scores.totals["avg"])
+    print("granularity\t" + "\t".join(curves))
+    for i, dial in enumerate(DIALS):
+        print(f"{dial:g}\t" + "\t".join(f"{curve[i]:.2f}" for curve in curves.values()))
+    print(f"best on the development set: {DIALS[int(np.argmax(curves['development']))]:g}")
+    if options.out:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(7, 4.5), layout="constrained")
+        axis = figure.subplots()
+        for name, curve in curves.items():
+            axis.plot(DIALS, curve, "o-" if name == "development" else ".--", label=name, markersize=4, linewidth=1)
+        axis.set_xlabel("granularity")
+        axis.set_ylabel("AVG")
+        axis.legend(frameon=False)
+        figure.savefig(options.out)
+
+
+if __name__ == "__main__":
+    main()

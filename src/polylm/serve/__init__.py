@@ -1,0 +1,1 @@
+"""A page and a JSON interface for people and programs on this machine."""

@@ -1,0 +1,155 @@
+"""The web application: JSON endpoints over one loaded model, and the page that uses them.
+
+Made with FastAPI: `/openapi.json` describes every endpoint, and `/docs` shows it where the internet can be reached. Text
+goes in the body of a POST, since it may be long. A mistake is status 422 with one sentence in `detail`.
+"""
+
+import socket
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from threading import Lock
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
+
+import numpy as np
+import uvicorn
+from fastapi import FastAPI, HTTPException, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse
+from pydantic import BaseModel, Field
+
+from polylm import __version__
+from polylm.errors import UserError
+from polylm.explore.model import Model
+from polylm.explore.neighbours import word_of
+
+STATIC = Path(__file__).parent / "static"
+MAX_TEXT = 20_000  # characters
+Dial = Annotated[float | None, Query(ge=0, le=1, description="1 keeps every sense apart; by default the model's own.")]
+Word = Annotated[str, Query(max_length=200)]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class TagRequest(BaseModel):
+    """A text to tag."""
+
+    text: str = Field(max_length=MAX_TEXT)
+    granularity: float | None = Field(None, ge=0, le=1)
+    source: Literal["both", "prediction", "disambiguation"] = "both"
+
+
+class SubstitutesRequest(BaseModel):
+    """A text with one word in [brackets]."""
+
+    text: str = Field(max_length=MAX_TEXT + 2)
+    topn: int = Field(10, ge=1, le=50)
+
+
+def create_app(model: Model) -> FastAPI:
+    """The application over a model. One request at a time reads text: the processor is shared anyway."""
+    app = FastAPI(title="polylm", version=__version__, description="Word senses learned by language modelling.")
+    lock = Lock()
+
+    def careful(function: Callable[P, T]) -> Callable[P, T]:
+        @wraps(function)
+        def wrapped(*arguments: P.args, **named: P.kwargs) -> T:
+            try:
+                with lock:
+                    return function(*arguments, **named)
+            except UserError as error:
+                raise HTTPException(422, str(error)) from None
+
+        return wrapped
+
+    @app.exception_handler(RequestValidationError)
+    def in_a_sentence(_: Request, error: RequestValidationError) -> JSONResponse:
+        said = [f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors()]
+        return JSONResponse({"detail": "; ".join(said)}, 422)
+
+    @app.get("/", include_in_schema=False)
+    def page() -> FileResponse:
+        return FileResponse(STATIC / "index.html", headers={"Cache-Control": "no-cache"})
+
+    @app.get("/api/info")
+    def info() -> dict[str, Any]:
+        """What the model is."""
+        inventory = model.network.inventory
+        return {
+            "version": __version__,
+            "words": inventory.n_words,
+            "senses": inventory.n_rows,
+            "granularity": model.granularity,
+            "merges": model.merging is not None,
+        }
+
+    @app.post("/api/tag")
+    @careful
+    def tag(request: TagRequest) -> dict[str, Any]:
+        """The words of a text with their senses; `n_senses` is how many a word has at this granularity."""
+        tokens = model.tag(request.text, granularity=request.granularity, source=request.source)
+        lemmas = {token.lemma for token in tokens if token.sense is not None}
+        n_senses = {lemma: model.n_senses(lemma, granularity=request.granularity) for lemma in lemmas}
+        described = [{**token.to_dict(), "n_senses": n_senses.get(token.lemma, 0)} for token in tokens]
+        return {"text": request.text, "tokens": described}
+
+    @app.get("/api/senses")
+    @careful
+    def senses(word: Word, granularity: Dial = None, topn: Annotated[int, Query(ge=1, le=50)] = 8) -> dict[str, Any]:
+        """The senses of a word: shares, neighbours, and a place for each on a little map."""
+        found = model.senses(word, granularity=granularity, topn=topn)
+        return {
+            "word": word_of(found[0].key),
+            "senses": [sense.to_dict() for sense in found],
+            "map": little_map(model, [(sense.key, [key for key, _ in sense.neighbours[:4]]) for sense in found]),
+        }
+
+    @app.get("/api/similar")
+    @careful
+    def similar(key: Word, topn: Annotated[int, Query(ge=1, le=100)] = 10) -> list[dict[str, Any]]:
+        """The nearest senses of other words."""
+        return [{"key": other, "cosine": round(cosine, 4)} for other, cosine in model.most_similar(key, topn)]
+
+    @app.post("/api/substitutes")
+    @careful
+    def substitutes(request: SubstitutesRequest) -> list[dict[str, Any]]:
+        """Words that could stand for the one in [brackets]."""
+        return [{"word": word, "share": share} for word, share in model.substitutes(request.text, request.topn)]
+
+    return app
+
+
+def little_map(model: Model, senses: list[tuple[str, list[str]]]) -> list[dict[str, Any]]:
+    """The senses and some neighbours of each on the plane of their two main directions, from -1 to 1."""
+    own = [key for key, _ in senses]
+    keys = list(dict.fromkeys([*own, *(key for _, near in senses for key in near)]))
+    vectors = np.stack([model.vectors[key] for key in keys])
+    centred = vectors - vectors.mean(axis=0)
+    left, scales, _ = np.linalg.svd(centred, full_matrices=False)
+    plane = np.zeros((len(keys), 2))
+    n = min(2, len(scales))
+    plane[:, :n] = left[:, :n] * scales[:n]
+    plane /= max(float(np.abs(plane).max()), 1e-9)
+    return [
+        {"key": key, "x": round(float(x), 4), "y": round(float(y), 4), "own": key in own}
+        for key, (x, y) in zip(keys, plane, strict=True)
+    ]
+
+
+def check_port(host: str, port: int) -> str:
+    """The address of the page; or a sentence now, instead of a traceback later."""
+    try:
+        family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError):
+        raise UserError(f"{host!r} is no address of this machine: choose another --host") from None
+    try:
+        with socket.create_server((host, port), family=family):
+            pass
+    except (OSError, OverflowError) as error:
+        raise UserError(f"{host}:{port} cannot be listened on ({error}): choose another --port or --host") from None
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def serve(model: Model, host: str, port: int) -> None:
+    """Answer until stopped."""
+    uvicorn.run(create_app(model), host=host, port=port, log_level="warning")
