@@ -1,6 +1,6 @@
 """The web application: JSON endpoints over one loaded model, and the page that uses them.
 
-Made with FastAPI: `/openapi.json` describes every endpoint, and `/docs` shows it where the internet can be reached. Text
+Made with FastAPI: `/openapi.json` describes every endpoint, and `/docs` shows it where the internet is in reach. Text
 goes in the body of a POST, since it may be long. A mistake is status 422 with one sentence in `detail`.
 """
 
