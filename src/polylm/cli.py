@@ -108,6 +108,9 @@ def tag(
     model: ModelDir = None,
     source: Source = "both",
     granularity: Granularity = None,
+    kind: Annotated[
+        Literal["text", "conllu"], typer.Option("--format", help="Plain text, or CoNLL-U, whose words are kept.")
+    ] = "text",
     device: DeviceName = "auto",
     as_json: Json = False,
 ) -> None:
@@ -117,6 +120,12 @@ def tag(
 
     lines = lines_of(text)  # before the model: a wrong path shows at once
     loaded = polylm.load(model, device=device, granularity=granularity)
+    if kind == "conllu":
+        from polylm.text.conllu import sentences, with_senses
+
+        for sentence, tokens in loaded.tag_with(sentences(lines), lambda one: one.words, source=source):
+            sys.stdout.write(with_senses(sentence, [(token.sense, token.probability) for token in tokens]))
+        return
     table = sys.stdout.isatty() and not as_json
     for line, tokens in loaded.tag_lines(lines, source=source):
         labels = loaded.labels([token.sense for token in tokens])
@@ -231,6 +240,21 @@ def export_word2vec(
     vectors = polylm.load(model, device="cpu").vectors
     word2vec(vectors, path)
     print(f"{path}: {len(vectors):,} senses")
+
+
+@export.command("onnx")
+def export_onnx(
+    path: Annotated[Path, typer.Argument(help="The file to write; what its numbers mean is written beside it.")],
+    model: ModelDir = None,
+) -> None:
+    """Write the network as ONNX: the same senses under onnxruntime, without torch."""
+    import polylm
+    from polylm.atomic import check_writable
+    from polylm.explore.export import onnx
+
+    check_writable(path)
+    beside = onnx(polylm.load(model, device="cpu"), path)
+    print(f"{path}: words, masked -> q_d, q_p; {beside}: words and senses")
 
 
 @app.command()

@@ -43,6 +43,16 @@ def test_tag_in_a_pipe(folder, tmp_path):
     assert [json.loads(line)["text"] for line in by_file.stdout.splitlines()] == [text, "", "cold water"]
 
 
+def test_conllu(folder):
+    text = "# text = the bank\n1\tthe\tthe" + "\t_" * 7 + "\n2\tbank\tbank" + "\t_" * 7 + "\n"
+    result = polylm("tag", "-", "--format", "conllu", "--model", folder, stdin=text.encode())
+    lines = result.stdout.decode().split("\n")
+    assert lines[0] == "# text = the bank"
+    assert "\tSense=bank#" in lines[2]
+    assert lines[3:] == ["", ""]
+    assert "not CoNLL-U" in sentence(polylm("tag", "-", "--format", "conllu", "--model", folder, stdin=b"The bank.\n"))
+
+
 def test_tag_on_a_terminal(folder):
     parent, child = pty.openpty()
     command = [sys.executable, "-m", "polylm", "tag", "the banks", "--model", str(folder)]

@@ -1,8 +1,18 @@
-"""Senses for other programs: word2vec files, in text or binary, that gensim and its kin open."""
+"""Senses for other programs: word2vec files that gensim and its kin open, and the network as ONNX.
 
+The ONNX file takes `words` and `masked`, both (texts, length) ids, and gives `q_d` and `q_p` (texts, length, k): the
+senses of each word by the text as it is, and by the text in which some words are masked. Beside it lies a JSON file that
+says what the numbers are.
+"""
+
+import contextlib
+import io
+import json
+import logging
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +20,9 @@ from numpy.typing import NDArray
 from polylm.atomic import replacing
 from polylm.errors import UserError
 from polylm.explore.neighbours import SenseVectors
+
+if TYPE_CHECKING:
+    from polylm.explore.model import Model
 
 Kind = Literal["text", "binary"]
 
@@ -34,3 +47,64 @@ def _rows(keys: Sequence[str], vectors: NDArray[np.float32]) -> "zip[tuple[str, 
         if any(character.isspace() for character in key):
             raise UserError(f"{key!r} has white space in it, which word2vec files cannot hold")
     return zip(keys, vectors, strict=True)
+
+
+def onnx(model: "Model", path: str | Path) -> Path:
+    """The network in float32, and beside it PATH.json with its words and senses; the JSON file is returned."""
+    import torch
+    from torch import Tensor, nn
+
+    try:
+        import onnxscript  # noqa: F401
+    except ImportError:
+        raise UserError("writing ONNX needs onnx and onnxscript: pip install 'polylm[onnx]'") from None
+    network = model.network
+    if network.c_d is None:
+        raise UserError("this model has no disambiguation layer: it cannot be written as ONNX")
+
+    class Both(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = network
+
+        def forward(self, words: Tensor, masked: Tensor) -> tuple[Tensor, Tensor]:
+            return self.network.disambiguation_probs(words), self.network.prediction_probs(masked, words)
+
+    length = network.config.max_length
+    example = torch.full((2, min(8, length)), model.mask, device=model.device)
+    axes = {0: torch.export.Dim("texts"), 1: torch.export.Dim("length", min=2, max=length)}
+    before, network.compute_dtype = network.compute_dtype, None
+    network.keep_inputs()
+    level = logging.getLogger("torch.onnx").level
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            program = torch.onnx.export(
+                Both().eval(),
+                (example, example.clone()),
+                dynamo=True,
+                dynamic_shapes={"words": axes, "masked": axes},
+                input_names=["words", "masked"],
+                output_names=["q_d", "q_p"],
+                verbose=False,
+            )
+    finally:
+        logging.getLogger("torch.onnx").setLevel(level)
+        network.compute_dtype = before
+        network.keep_inputs()
+    assert program is not None
+    with replacing(path) as file:
+        file.write(program.model_proto.SerializeToString())
+    inventory = network.inventory
+    described = {
+        "words": model.vocabulary.words,
+        "n_senses": inventory.n_senses.tolist(),
+        "numbers": inventory.numbers.tolist(),
+        "mask": model.mask,
+        "max_length": length,
+    }
+    beside = Path(path).with_name(Path(path).name + ".json")
+    with replacing(beside) as file:
+        file.write(json.dumps(described, ensure_ascii=False).encode())
+    return beside

@@ -1,11 +1,11 @@
 """Model: a network with the text pipeline, vocabulary and granularity that belong to it; what `polylm.load` returns."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import tee
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from polylm.model.readout import Source
 from polylm.text.lemmatizer import MARKERS
 from polylm.text.pipeline import TextPipeline, TextSettings
 
+T = TypeVar("T")
 Compute = Literal["auto", "float32", "bfloat16"]
 VOCABULARY, TEXT = "vocabulary.tsv", "text.json"
 PRETRAINED = Path(__file__).parent.parent / "pretrained" / "english"
@@ -114,8 +115,20 @@ class Model:
         self, lines: Iterable[str], *, source: Source = "both", granularity: float | None = None
     ) -> Iterator[tuple[str, list[TaggedToken]]]:
         """Each line beside its words: for streams, of which no more is held than is read together."""
-        ours, theirs = tee(lines)
-        return zip(theirs, self.tag_many(ours, source=source, granularity=granularity), strict=True)
+        return self.tag_with(lines, lambda line: line, source=source, granularity=granularity)
+
+    def tag_with(
+        self,
+        things: Iterable[T],
+        text_of: Callable[[T], str | Sequence[str]],
+        *,
+        source: Source = "both",
+        granularity: float | None = None,
+    ) -> Iterator[tuple[T, list[TaggedToken]]]:
+        """The same for things that have a text, or words."""
+        ours, theirs = tee(things)
+        tagged = self.tag_many(map(text_of, ours), source=source, granularity=granularity)
+        return zip(theirs, tagged, strict=True)
 
     def embed(self, text: str, *, source: Source = "both") -> NDArray[np.float32]:
         """(d,) the meaning of the word in brackets, of length one: `He sat on the [bank]`. Comparable across words.

@@ -1,0 +1,55 @@
+"""CoNLL-U: words that are tokens already. What is read is written again as it was, with senses in the last column."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from polylm.errors import UserError
+
+COLUMNS = 10
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """The lines of a sentence, comments and all; `places` says which lines are words."""
+
+    lines: list[str]
+    places: list[int]
+
+    @property
+    def words(self) -> list[str]:
+        """The forms. A range of words (3-4) and an empty node (5.1) are none."""
+        return [self.lines[place].split("\t")[1] for place in self.places]
+
+
+def sentences(lines: Iterable[str]) -> Iterator[Sentence]:
+    """The sentences of a file, which empty lines part."""
+    now: list[str] = []
+    places: list[int] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            if now:
+                yield Sentence(now, places)
+            now, places = [], []
+            continue
+        if not line.startswith("#"):
+            fields = line.split("\t")
+            if len(fields) != COLUMNS or not fields[0] or not fields[1]:
+                raise UserError(f"line {number} is not CoNLL-U: it has {len(fields)} fields instead of {COLUMNS}")
+            if fields[0].isdigit():
+                places.append(len(now))
+        now.append(line)
+    if now:
+        yield Sentence(now, places)
+
+
+def with_senses(sentence: Sentence, senses: Sequence[tuple[str | None, float | None]]) -> str:
+    """The sentence as text, `Sense=bank#3|SenseProb=0.93` added to MISC where a word has a sense."""
+    lines = list(sentence.lines)
+    for place, (sense, probability) in zip(sentence.places, senses, strict=True):
+        if sense is None or probability is None:
+            continue
+        *fields, misc = lines[place].split("\t")
+        others = [part for part in misc.split("|") if part != "_" and not part.startswith(("Sense=", "SenseProb="))]
+        added = [*others, f"Sense={sense.replace('|', '%7C')}", f"SenseProb={probability:.2f}"]
+        lines[place] = "\t".join([*fields, "|".join(added)])
+    return "\n".join(lines) + "\n\n"
