@@ -16,6 +16,7 @@ from polylm.errors import UserError
 
 if TYPE_CHECKING:
     from polylm.evaluation.report import Table
+    from polylm.explore.model import Model, Tree
 
 app = typer.Typer(
     name="polylm",
@@ -150,13 +151,21 @@ def senses(
     model: ModelDir = None,
     granularity: Granularity = None,
     topn: Annotated[int, typer.Option(min=1, help="Neighbours of each sense.")] = 8,
+    tree: Annotated[bool, typer.Option("--tree", help="Draw how the senses merge as the granularity falls.")] = False,
     device: DeviceName = "auto",
     as_json: Json = False,
 ) -> None:
     """Show the senses of a word: how common each is, and the nearest senses of other words."""
     import polylm
 
-    found = polylm.load(model, device=device, granularity=granularity).senses(word, topn=topn)
+    loaded = polylm.load(model, device=device, granularity=granularity)
+    if tree:
+        if as_json:
+            _print_json(loaded.tree(word).to_dict())
+        else:
+            _print_tree(loaded, word)
+        return
+    found = loaded.senses(word, topn=topn)
     if as_json:
         _print_json([sense.to_dict() for sense in found])
         return
@@ -165,6 +174,27 @@ def senses(
         for sense in found
     ]
     _print_table(("sense", "share", "nearest senses", "merged with it"), rows, numbers=("share",))
+
+
+def _print_tree(model: "Model", word: str) -> None:
+    from rich.console import Console
+    from rich.tree import Tree as Drawn
+
+    def grow(node: "Tree", onto: Drawn | None) -> Drawn:
+        if node.key is not None:
+            sense = senses[node.key]
+            text = f"{node.key} {sense.share:.0%}  {', '.join(word_of(key) for key, _ in sense.neighbours)}"
+        else:
+            text = word if node.below is None else f"one below {node.below:.2f}"
+        here = Drawn(text) if onto is None else onto.add(text)
+        for branch in node.branches:
+            grow(branch, here)
+        return here
+
+    from polylm.explore.neighbours import word_of
+
+    senses = {sense.key: sense for sense in model.senses(word, granularity=1.0, topn=5)}
+    Console(highlight=False, markup=False, soft_wrap=True).print(grow(model.tree(word), None))
 
 
 @app.command()
@@ -431,6 +461,7 @@ def bench_tag(
 def plot(
     words: Annotated[list[str] | None, typer.Argument(help="Words to draw.", metavar="[WORD]...")] = None,
     run: Annotated[Path | None, typer.Option(help="Draw the course of this training run instead.")] = None,
+    text: Annotated[str | None, typer.Option(help="Draw the senses of each word of this text instead.")] = None,
     out: Annotated[Path, typer.Option(help="A .png, .svg or .pdf file.")] = Path("polylm.svg"),
     model: ModelDir = None,
     single: Annotated[
@@ -442,17 +473,21 @@ def plot(
 ) -> None:
     """Draw words beside their senses, as Figure 1 of the paper does; or how a training run went."""
     from polylm.atomic import check_writable
-    from polylm.explore.plot import plot_run, plot_words
+    from polylm.explore.plot import plot_run, plot_text, plot_words
 
-    if bool(words) == (run is not None):
-        raise UserError("say what to draw: words, or a run with --run DIR")
+    if bool(words) + (run is not None) + (text is not None) != 1:
+        raise UserError("say what to draw: words, a text with --text, or a run with --run DIR")
     check_writable(out)
     if run is not None:
         plot_run(run, out)
-    else:
-        import polylm
+        print(out)
+        return
+    import polylm
 
-        loaded = polylm.load(model, device=device, granularity=granularity)
+    loaded = polylm.load(model, device=device, granularity=granularity)
+    if text is not None:
+        plot_text(loaded, text, out)
+    else:
         beside = None if single is None else polylm.load(single, device=device)
         plot_words(loaded, words or [], out, single=beside, around=around)
     print(out)

@@ -76,6 +76,10 @@ def test_senses(folder):
     lines = polylm("senses", "bank", "--model", folder, "--granularity", "1").stdout.decode().splitlines()
     assert lines[0].split("\t") == ["sense", "share", "nearest senses", "merged with it"]
     assert len(lines) == 4
+    tree = polylm("senses", "bank", "--model", folder, "--tree").stdout.decode()
+    assert "one below 1.00" in tree
+    assert all(f"bank#{k} 33%" in tree for k in (1, 2, 3))
+    assert json.loads(polylm("senses", "river", "--model", folder, "--tree", "--json").stdout) == {"key": "river#1"}
 
 
 def test_plot_and_bench(folder, tmp_path):

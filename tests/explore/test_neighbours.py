@@ -80,3 +80,15 @@ def test_labels(model):
     assert len(label.split()) == 3
     assert label == " ".join(word_of(key) for key, _ in model.most_similar("bank#1", 3))
     assert model.label("river#1") == model.label(None) == ""
+
+
+def test_the_tree_of_a_word(model):
+    """bank#2 and bank#3 are one first; bank#1 never."""
+    tree = model.tree("bank")
+    pair, single = tree.branches if tree.branches[0].key is None else tree.branches[::-1]
+    assert tree.below is None
+    assert single.key == "bank#1"
+    assert {branch.key for branch in pair.branches} == {"bank#2", "bank#3"}
+    for dial, n in ((1.0, 3), (pair.below - 0.01, 2), (0.0, 2)):
+        assert len(model.senses("bank", granularity=dial)) == model.n_senses("bank", granularity=dial) == n
+    assert model.tree("river").to_dict() == {"key": "river#1"}

@@ -3,7 +3,7 @@
 import pytest
 
 from polylm.errors import UserError
-from polylm.explore.plot import plot_words
+from polylm.explore.plot import plot_text, plot_words
 
 
 @pytest.mark.slow
@@ -32,3 +32,13 @@ def test_what_cannot_be_drawn(model, tmp_path):
 def test_word_vectors_of_another_model(model, tmp_path):
     plot_words(model, ["bank", "wait"], tmp_path / "words.pdf", single=model)
     assert (tmp_path / "words.pdf").stat().st_size > 1000
+
+
+@pytest.mark.slow
+def test_the_senses_of_a_text(model, tmp_path):
+    plot_text(model, "He waits at the cold bank.", tmp_path / "text.svg")
+    text = (tmp_path / "text.svg").read_text()
+    for word in ("waits", "cold", "bank"):
+        assert f"<!-- {word} -->" in text
+    with pytest.raises(UserError, match="no word of this text has several senses"):
+        plot_text(model, "the river", tmp_path / "text.svg")

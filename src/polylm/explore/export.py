@@ -1,8 +1,8 @@
 """Senses for other programs: word2vec files that gensim and its kin open, and the network as ONNX.
 
 The ONNX file takes `words` and `masked`, both (texts, length) ids, and gives `q_d` and `q_p` (texts, length, k): the
-senses of each word by the text as it is, and by the text in which some words are masked. Beside it lies a JSON file that
-says what the numbers are.
+senses of each word by the text as it is, and by the text in which some words are masked. A JSON file beside it says
+what the numbers are.
 """
 
 import contextlib

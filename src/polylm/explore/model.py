@@ -43,6 +43,20 @@ class Sense:
         return {"key": self.key, "share": self.share, "neighbours": self.neighbours, "members": self.members}
 
 
+@dataclass(frozen=True)
+class Tree:
+    """A sense, or senses that are one below a granularity; at the top perhaps some that never are."""
+
+    key: str | None = None
+    below: float | None = None
+    branches: tuple["Tree", ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        if self.key is not None:
+            return {"key": self.key}
+        return {"below": self.below, "branches": [branch.to_dict() for branch in self.branches]}
+
+
 class Model:
     """Reads text. `granularity` is the dial: 1.0 keeps every sense apart, lower values merge what is confused."""
 
@@ -227,6 +241,17 @@ class Model:
             )
             for of, found in zip(ranked, near, strict=True)
         ]
+
+    def tree(self, word: str) -> "Tree":
+        """How the senses of a word merge as the granularity falls."""
+        number = self._number_of(word)
+        keys = self.keys_of(number)
+        nodes = [Tree(key=key) for key in keys]
+        for kept, gone, height in self.merging.merges(number) if self.merging is not None else []:
+            nodes[kept] = Tree(below=height, branches=(nodes[kept], nodes[gone]))
+            nodes[gone] = nodes[kept]
+        roots = list({id(node): node for node in nodes}.values())
+        return roots[0] if len(roots) == 1 else Tree(branches=tuple(roots))
 
     def most_similar(self, key: str, topn: int = 10) -> list[tuple[str, float]]:
         """The nearest senses of other words."""

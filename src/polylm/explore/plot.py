@@ -56,6 +56,29 @@ def plot_words(
     figure.savefig(out)
 
 
+def plot_text(model: "Model", text: str, out: str | Path) -> None:
+    """A bar for each word of several senses: how likely each of them is here."""
+    out = _picture(out)
+    tokens = [token for token in model.tag(text) if token.sense is not None and model.n_senses(token.lemma) > 1]
+    if not tokens:
+        raise UserError("no word of this text has several senses")
+    figure, axis = _figure((8, 0.6 + 0.42 * len(tokens)), 1, 1)
+    for place, token in enumerate(tokens):
+        left = 0.0
+        for key, probability in token.distribution.items():
+            colour = f"C{(int(key.rpartition('#')[2]) - 1) % 10}"
+            axis.barh(place, probability, left=left, color=colour, edgecolor="white", height=0.7)
+            if probability > 0.12:
+                label = f"{key} {model.label(key)}" if probability > 0.5 else key
+                axis.text(left + 0.01, place, label, va="center", fontsize=8, color="white", clip_on=True)
+            left += probability
+    axis.set_yticks(range(len(tokens)), [token.text for token in tokens])
+    axis.invert_yaxis()
+    axis.set_xlim(0, 1)
+    axis.set_xlabel("probability of each sense")
+    figure.savefig(out)
+
+
 def _scatter(axis: Any, vectors: NDArray[np.float32], labels: list[str], bold: list[bool], seed: int) -> None:
     """Points with labels that do not lie upon each other."""
     try:
