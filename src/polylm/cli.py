@@ -493,6 +493,21 @@ def plot(
     print(out)
 
 
+@app.command("map")
+def map_senses(
+    out: Annotated[Path, typer.Option(help="The HTML file to write.")],
+    model: ModelDir = None,
+    n: Annotated[int, typer.Option("--n", min=4, help="How many senses: the commonest.")] = 4000,
+) -> None:
+    """Write one page with thousands of senses on a plane, to zoom, search and click; it needs no network."""
+    import polylm
+    from polylm.atomic import check_writable
+    from polylm.explore.plot import sense_map
+
+    check_writable(out)
+    print(f"{out}: {sense_map(polylm.load(model, device='cpu'), out, n=n):,} senses")
+
+
 @app.command()
 def score(
     task: Annotated[Literal["semeval2010", "semeval2013"], typer.Argument(help="Whose measures.")],

@@ -183,3 +183,21 @@ def test_fast(page, address):
         " return performance.now() - t; }"
     )
     assert took < 150
+
+
+def test_the_map(page, tmp_path):
+    from polylm.explore.plot import sense_map
+
+    pytest.importorskip("sklearn")
+    sense_map(make_model(), tmp_path / "map.html", n=20)
+    page.goto(f"file://{tmp_path}/map.html")
+    assert "20 senses" in page.inner_text("#about")
+    page.fill("#find", "bank")
+    page.wait_for_selector("#about strong")
+    assert page.inner_text("#about strong").startswith("bank#")
+    page.locator("#about button").first.click()
+    assert not page.inner_text("#about strong").startswith("bank#")
+    page.fill("#find", "zyzzyva")
+    page.wait_for_selector("text=Not on this map")
+    page.mouse.wheel(0, -300)
+    page.keyboard.press("Escape")

@@ -1,9 +1,12 @@
 """Pictures are written, and say what they cannot draw."""
 
+import json
+import re
+
 import pytest
 
 from polylm.errors import UserError
-from polylm.explore.plot import plot_text, plot_words
+from polylm.explore.plot import plot_text, plot_words, sense_map
 
 
 @pytest.mark.slow
@@ -42,3 +45,17 @@ def test_the_senses_of_a_text(model, tmp_path):
         assert f"<!-- {word} -->" in text
     with pytest.raises(UserError, match="no word of this text has several senses"):
         plot_text(model, "the river", tmp_path / "text.svg")
+
+
+@pytest.mark.slow
+def test_a_map_of_senses(model, tmp_path):
+    n = sense_map(model, tmp_path / "map.html", n=20)
+    page = (tmp_path / "map.html").read_text(encoding="utf-8")
+    rows = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+    assert len(rows) == n == 20
+    for key, x, y, share, near in rows:
+        assert key in model.vectors
+        assert max(abs(x), abs(y)) <= 1
+        assert 0.02 <= share <= 1
+        assert len(near) == 8
+    assert "http" not in page  # works offline

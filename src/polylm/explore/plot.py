@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polylm.atomic import write_bytes
 from polylm.errors import UserError
 from polylm.explore.neighbours import word_of
 
@@ -79,17 +80,55 @@ def plot_text(model: "Model", text: str, out: str | Path) -> None:
     figure.savefig(out)
 
 
+def sense_map(model: "Model", out: str | Path, *, n: int = 4000, least: float = 0.02, seed: int = 0) -> int:
+    """One page of the commonest senses on a plane, to zoom, search and click, offline; how many there are."""
+    vectors = model.vectors
+    counts = dict(zip(model.vocabulary.words, model.vocabulary.counts, strict=True))
+    often = np.array([counts[word_of(key)] for key in vectors.keys]) * vectors.shares
+    often = np.where(vectors.shares >= least, often, 0)
+    chosen = np.argsort(-often, kind="stable")[:n]
+    chosen = chosen[often[chosen] > 0]
+    points = _plane(vectors.vectors[chosen], seed, perplexity=30.0)
+    points = (points - points.mean(axis=0)) / max(float(np.abs(points - points.mean(axis=0)).max()), 1e-9)
+    near = vectors.nearest(chosen.tolist(), 8)
+    rows = [
+        [
+            vectors.keys[row],
+            round(float(x), 4),
+            round(float(y), 4),
+            round(float(vectors.shares[row]), 3),
+            [k for k, _ in found],
+        ]
+        for row, (x, y), found in zip(chosen.tolist(), points, near, strict=True)
+    ]
+    data = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    page = (Path(__file__).parent / "map.html").read_text(encoding="utf-8").replace("/*DATA*/", data)
+    write_bytes(out, page.encode())
+    return len(rows)
+
+
+def _plane(vectors: NDArray[np.float32], seed: int, perplexity: float) -> NDArray[np.float32]:
+    """t-SNE by cosine."""
+    try:
+        from sklearn.manifold import TSNE
+    except ImportError:
+        raise UserError("drawing needs scikit-learn: pip install 'polylm[plot]'") from None
+    if len(vectors) < 4:
+        raise UserError("there is too little to draw: give more words")
+    perplexity = min(perplexity, (len(vectors) - 1) / 3)
+    points: NDArray[np.float32] = TSNE(
+        perplexity=perplexity, metric="cosine", init="pca", random_state=seed
+    ).fit_transform(vectors)
+    return points
+
+
 def _scatter(axis: Any, vectors: NDArray[np.float32], labels: list[str], bold: list[bool], seed: int) -> None:
     """Points with labels that do not lie upon each other."""
     try:
         from adjustText import adjust_text
-        from sklearn.manifold import TSNE
     except ImportError:
-        raise UserError("drawing needs scikit-learn and adjustText: pip install 'polylm[plot]'") from None
-    if len(vectors) < 4:
-        raise UserError("there is too little to draw: give more words")
-    perplexity = min(15.0, (len(vectors) - 1) / 3)
-    points = TSNE(perplexity=perplexity, metric="cosine", init="pca", random_state=seed).fit_transform(vectors)
+        raise UserError("drawing needs adjustText: pip install 'polylm[plot]'") from None
+    points = _plane(vectors, seed, perplexity=15.0)
     colours = ["tab:red" if strong else "0.45" for strong in bold]
     axis.scatter(points[:, 0], points[:, 1], s=9, c=colours)
     texts = [
