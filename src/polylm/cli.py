@@ -110,8 +110,12 @@ def tag(
     source: Source = "both",
     granularity: Granularity = None,
     kind: Annotated[
-        Literal["text", "conllu"], typer.Option("--format", help="Plain text, or CoNLL-U, whose words are kept.")
-    ] = "text",
+        Literal["text", "conllu"] | None,
+        typer.Option(
+            "--format",
+            help="Plain text, or CoNLL-U, whose words are kept, but not its tags and lemmas; by default by the name.",
+        ),
+    ] = None,
     device: DeviceName = "auto",
     as_json: Json = False,
 ) -> None:
@@ -120,6 +124,10 @@ def tag(
     from polylm.text.lines import lines_of
 
     lines = lines_of(text)  # before the model: a wrong path shows at once
+    if kind is None:
+        kind = "conllu" if text.endswith((".conllu", ".conll")) else "text"
+    if kind == "conllu" and as_json:
+        raise UserError("CoNLL-U is written as CoNLL-U: leave --json away")
     loaded = polylm.load(model, device=device, granularity=granularity)
     if kind == "conllu":
         from polylm.text.conllu import sentences, with_senses
@@ -166,6 +174,9 @@ def senses(
             _print_tree(loaded, word)
         return
     found = loaded.senses(word, topn=topn)
+    others = loaded.other_readings(word)
+    if others:
+        print(f"{word} may also be a form of {', '.join(others)}: polylm senses {others[0]}", file=sys.stderr)
     if as_json:
         _print_json([sense.to_dict() for sense in found])
         return
@@ -476,7 +487,7 @@ def plot(
     from polylm.explore.plot import plot_run, plot_text, plot_words
 
     if bool(words) + (run is not None) + (text is not None) != 1:
-        raise UserError("say what to draw: words, a text with --text, or a run with --run DIR")
+        raise UserError("say what to draw, one thing: words, a text with --text, or a run with --run DIR")
     check_writable(out)
     if run is not None:
         plot_run(run, out)

@@ -97,7 +97,11 @@ def test_mistakes(folder, tmp_path):
     assert "there is no file" in sentence(polylm("tag", tmp_path / "none.txt", "--model", folder))
     assert "there is no folder" in sentence(polylm("tag", "a bank", "--model", tmp_path / "none"))
     assert "not between 0 and 1" in sentence(polylm("tag", "a bank", "--model", folder, "--granularity", "7"))
-    assert "line 2: this is not UTF-8" in sentence(polylm("tag", "-", "--model", folder, stdin=b"bank\n\xff\xfe\n"))
+    half = polylm("tag", "-", "--model", folder, stdin=b"bank\n\xff\xfe\n")
+    assert "line 2: this is not UTF-8" in sentence(half)
+    assert json.loads(half.stdout)["text"] == "bank"  # what came before is not lost
+    assert "leave --json away" in sentence(polylm("tag", "-", "--format", "conllu", "--json", "--model", folder))
+    assert "is a folder" in sentence(polylm("tag", tmp_path, "--model", folder))
     assert "say what to draw" in sentence(polylm("plot", "--out", tmp_path / "a.svg"))
 
 

@@ -63,6 +63,10 @@ def test_nothing_to_tag(model):
 def test_one_text_is_not_many(model):
     with pytest.raises(UserError, match="use tag for one text"):
         model.tag_many("the bank")
+    with pytest.raises(UserError, match="there is no read-out"):
+        model.tag("the bank", source="foo")
+    with pytest.raises(UserError, match="a weight of 7"):
+        model.tag("the bank", weight=7)
 
 
 def test_tokens_are_taken_as_they_are(model):
@@ -131,6 +135,7 @@ def test_the_meaning_of_a_focus(model):
         ("[two] of [them]", "mark one word"),
         ("the [ ] bank", "mark one word"),
         ("the [river bank]", "mark one word"),
+        ("the [ban]k", "cut through a word: mark 'bank'"),
         ("the [zyzzyva]", "not a word that the model knows"),
         ("the [,]", "not a word that the model knows"),
     ],

@@ -67,6 +67,9 @@ def test_a_pruned_model_reads_the_same_text(tmp_path):
         rows = model.network.inventory.poly_rows[0]  # bank
         for share in (model.network.share_p, model.network.share_d):
             share[rows] = torch.tensor([0.0, 0.6, 0.4])
+    with pytest.raises(UserError, match="not between 0 and 1"):
+        model.prune(5)
+    assert "senses, granularity 0.5" in repr(model)
     small = model.prune(0.01)
     assert small.network.inventory.n_rows == model.network.inventory.n_rows - 1
     assert small.keys_of(small.vocabulary["bank"]) == ["bank#2", "bank#3"]

@@ -107,6 +107,8 @@ class PreparedCorpus:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a finished corpus."""
     path = folder / MANIFEST
+    if folder.is_file():
+        raise UserError(f"{folder} is a file: make a corpus of it first, with polylm prepare")
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}")
     try:

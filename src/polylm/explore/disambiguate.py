@@ -55,6 +55,10 @@ def tag_many(
     """The tagged words of each text, in order. Texts are taken as they come, some at a time."""
     if isinstance(texts, str):
         raise UserError("tag_many takes several texts: give a list, or use tag for one text")
+    if source not in ("both", "prediction", "disambiguation"):
+        raise UserError(f"there is no read-out {source!r}: choose both, prediction or disambiguation")
+    if not 0 <= weight <= 1:
+        raise UserError(f"a weight of {weight} is not between 0 and 1")
     dial = model.dial(granularity)
     return _groups(model, texts, source, weight, dial)
 
@@ -64,7 +68,16 @@ def _groups(
 ) -> Iterator[list[TaggedToken]]:
     group: list[Tokens] = []
     n_ids = 0
-    for text in texts:
+    wrong: UserError | None = None
+    things = iter(texts)
+    while True:
+        try:
+            text = next(things)
+        except StopIteration:
+            break
+        except UserError as error:  # a line that cannot be read: those before it are not lost
+            wrong = error
+            break
         group.append(model.pipeline.encode(text))
         n_ids += len(group[-1].ids) + 1  # an empty line is held too
         if n_ids >= TEXTS:
@@ -72,6 +85,8 @@ def _groups(
             group, n_ids = [], 0
     if group:
         yield from _tag(model, group, source, weight, dial)
+    if wrong is not None:
+        raise wrong
 
 
 @dataclass(frozen=True)
@@ -135,6 +150,9 @@ def read_focus(model: "Model", text: str, *, source: Source = "both", weight: fl
         raise UserError("there is no word between the brackets")
     if " " in plain[start:end] and tokens.word_at(end - 1) != index:
         raise UserError(f"mark one word with brackets, not {plain[start:end]!r}")
+    whole = tokens.words[index]
+    if whole.start < start or whole.end > end:
+        raise UserError(f"the brackets cut through a word: mark {whole.text!r} as a whole")
     word = int(tokens.ids[tokens.id_of_word[index]])
     if not model.has_senses(word):
         raise UserError(f"{tokens.words[index].text!r} is not a word that the model knows")

@@ -20,11 +20,19 @@ from numpy.typing import NDArray
 from polylm.atomic import replacing
 from polylm.errors import UserError
 from polylm.explore.neighbours import SenseVectors
+from polylm.text.analyzer import LINE
+from polylm.text.pipeline import UNKNOWN
 
 if TYPE_CHECKING:
     from polylm.explore.model import Model
 
 Kind = Literal["text", "binary"]
+HOW = (
+    "A text is [line, ids..., line], at most max_length long; an inflected word is the id of its lemma and that of its "
+    "marker (polylm.TextPipeline reads text so). q[..., i] is sense i of the word there: its key is the word, #, and "
+    "numbers[first + i], where first is the sum of n_senses of the words before it. For q_p mask the word itself. Both "
+    "read-outs: q_p**0.6 * q_d**0.4, normalised."
+)
 
 
 def word2vec(vectors: SenseVectors, path: str | Path, *, kind: Kind | None = None) -> None:
@@ -102,7 +110,11 @@ def onnx(model: "Model", path: str | Path) -> Path:
         "n_senses": inventory.n_senses.tolist(),
         "numbers": inventory.numbers.tolist(),
         "mask": model.mask,
+        "pad": model.pad,
+        "line": model.vocabulary[LINE],
+        "unknown": model.vocabulary[UNKNOWN],
         "max_length": length,
+        "how": HOW,
     }
     beside = Path(path).with_name(Path(path).name + ".json")
     with replacing(beside) as file:

@@ -1,9 +1,9 @@
 """Model: a network with the text pipeline, vocabulary and granularity that belong to it; what `polylm.load` returns."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import tee
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -21,7 +21,7 @@ from polylm.model.geometry import common
 from polylm.model.granularity import Granularity
 from polylm.model.polylm import PolyLM
 from polylm.model.readout import Source
-from polylm.text.lemmatizer import MARKERS
+from polylm.text.lemmatizer import MARKERS, lemmas_of
 from polylm.text.pipeline import TextPipeline, TextSettings
 
 T = TypeVar("T")
@@ -140,9 +140,15 @@ class Model:
         granularity: float | None = None,
     ) -> Iterator[tuple[T, list[TaggedToken]]]:
         """The same for things that have a text, or words."""
-        ours, theirs = tee(things)
-        tagged = self.tag_many(map(text_of, ours), source=source, granularity=granularity)
-        return zip(theirs, tagged, strict=True)
+        read: deque[T] = deque()  # those whose words are not there yet
+
+        def texts() -> Iterator[str | Sequence[str]]:
+            for thing in things:
+                read.append(thing)
+                yield text_of(thing)
+
+        for tokens in self.tag_many(texts(), source=source, granularity=granularity):
+            yield read.popleft(), tokens
 
     def embed(self, text: str, *, source: Source = "both") -> NDArray[np.float32]:
         """(d,) the meaning of the word in brackets, of length one: `He sat on the [bank]`. Comparable across words.
@@ -292,6 +298,14 @@ class Model:
     def _numbers(self) -> list[int]:
         return self.network.inventory.numbers.tolist()
 
+    def other_readings(self, word: str) -> list[str]:
+        """Lemmas that a form may have beside the one that `senses` takes: leave, for leaves."""
+        taken = self.vocabulary.words[self._number_of(word)]
+        found = [lemma for pos in "nvjr" for lemma in lemmas_of(word.lower(), pos)]
+        return [
+            lemma for lemma in dict.fromkeys(found) if lemma != taken and self.has_senses(self.vocabulary.get(lemma, 0))
+        ]
+
     def _number_of(self, word: str) -> int:
         """The number of a word; of an inflected one that of its lemma."""
         for form in (word, word.lower()):
@@ -304,8 +318,20 @@ class Model:
         known = {other for other, is_word in zip(self.vocabulary.words, self._is_word, strict=True) if is_word}
         raise UserError(f"{word!r} is not a word that the model knows{suggestion(word.lower(), known)}")
 
+    def __repr__(self) -> str:
+        inventory = self.network.inventory
+        return (
+            f"polylm.Model({inventory.n_words:,} words, {inventory.n_rows:,} senses, "
+            f"granularity {self.granularity:g}, {self.device})"
+        )
+
     def prune(self, least: float = 0.01) -> "Model":
-        """A smaller model without senses that are hardly ever meant; the others keep their keys."""
+        """A smaller model without senses that are meant in less than this share of their word's occurrences.
+
+        The others keep their keys.
+        """
+        if not 0 <= least <= 1:
+            raise UserError(f"a share of {least} is not between 0 and 1")
         kept = ~self.network.dead_senses(least)
         network = self.network.prune(least)
         merging = None if self.merging is None else self.merging.select(kept, network.inventory)

@@ -16,7 +16,7 @@ import uvicorn
 from fastapi import FastAPI, HTTPException, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from polylm import __version__
 from polylm.errors import UserError
@@ -34,6 +34,7 @@ T = TypeVar("T")
 class TagRequest(BaseModel):
     """A text to tag."""
 
+    model_config = ConfigDict(extra="forbid")
     text: str = Field(max_length=MAX_TEXT)
     granularity: float | None = Field(None, ge=0, le=1)
     source: Literal["both", "prediction", "disambiguation"] = "both"
@@ -42,6 +43,7 @@ class TagRequest(BaseModel):
 class SubstitutesRequest(BaseModel):
     """A text with one word in [brackets]."""
 
+    model_config = ConfigDict(extra="forbid")
     text: str = Field(max_length=MAX_TEXT + 2)
     topn: int = Field(10, ge=1, le=50)
 

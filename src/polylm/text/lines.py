@@ -15,9 +15,11 @@ def lines_of(what: str) -> Iterator[str]:
         return _decoded(sys.stdin.buffer, "standard input")
     try:
         path = Path(what)
-        is_file = path.is_file()
+        is_file, is_folder = path.is_file(), path.is_dir() and "/" in what  # corpus may be a word
     except (OSError, ValueError):  # a text may be longer than a name, or hold what no name may
-        is_file = False
+        is_file = is_folder = False
+    if is_folder:
+        raise UserError(f"{what} is a folder: name a file")
     if is_file:
         return _decoded(path.open("rb"), what)
     if re.fullmatch(r"\S*/\S+|\S+\.(txt|text|md|jsonl?|tsv|csv|conllu?|gz|xz|bz2|zst)", what) and not _word(what):
@@ -36,4 +38,4 @@ def _decoded(file: BinaryIO, name: str) -> Iterator[str]:
             try:
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError:
-                raise UserError(f"{name}, line {number}: this is not UTF-8 text") from None
+                raise UserError(f"{name}, line {number}: this is not UTF-8 text; convert it first") from None
