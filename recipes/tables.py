@@ -3,15 +3,12 @@
     python recipes/tables.py 2 DATA small=runs/small base=runs/base      # Table 2
     python recipes/tables.py 3 DATA runs/ablations                       # Table 3: what recipes/ablations.sh trained
 
-DATA holds semeval2010 and semeval2013. Each text is read once a model; read-outs and granularities are made of the same
-two distributions.
+DATA holds semeval2010 and semeval2013. Granularities are made of distributions that are read once.
 """
 
 import argparse
 import json
 from pathlib import Path
-
-import numpy as np
 
 import polylm
 from polylm.evaluation import semeval2010, semeval2013
@@ -34,19 +31,14 @@ class Scored:
         network = self.model.network
         for name, dataset in self.datasets.items():
             self.encoded[name] = encode(dataset.instances, self.model.pipeline, network.config.max_length)
-            sources = ("prediction",) if network.c_d is None else ("prediction", "disambiguation")
+            sources = ("prediction",) if network.c_d is None else ("prediction", "disambiguation", "both")
             self.q[name] = {source: read(network, self.encoded[name], source=source)[0] for source in sources}
 
     def row(self, source: str, granularity: float = 1.0) -> list[str]:
         """F-S, V-M, AVG, FBC, FNMI, AVG in percent."""
         row = []
         for name, dataset in self.datasets.items():
-            q = self.q[name]
-            if source == "both" and len(q) == 2:
-                both = q["prediction"] ** 0.6 * q["disambiguation"] ** 0.4
-                found = (both / np.maximum(both.sum(axis=1, keepdims=True), 1e-30)).astype(np.float32)
-            else:
-                found = q["prediction" if source == "both" else source]
+            found = self.q[name].get(source, self.q[name]["prediction"])  # without C^D both are one
             found = merged(found, self.encoded[name], self.model.merging, granularity)
             probs = labelled(found, self.encoded[name], self.model.network.inventory, dataset.instances)
             totals = judge(dataset, probs, baselines=False).scores.totals
@@ -85,7 +77,7 @@ def table3(options: argparse.Namespace) -> list[list[str]]:
     for name in ("no-distinctness", "no-disambiguation"):
         scored = Scored(root / name, options.data)
         rows.append([f"{name.replace('-', ' ')}, q^P", *scored.row("prediction")])
-        if len(scored.q["semeval2010"]) == 2:
+        if scored.model.network.c_d is not None:
             rows.append([f"{name.replace('-', ' ')}, both read-outs", *scored.row("both")])
     return rows
 

@@ -1,9 +1,3 @@
 #!/usr/bin/env bash
 # The small English model: 10 minutes of one H200.   recipes/train_small.sh TEXTS OUT [more options of polylm train]
-# As in the paper, the words of the two SemEval tasks (focus.txt) are among those that may have several senses.
-set -euo pipefail
-texts=$1 out=$2
-shift 2
-focus="$(dirname "$0")/focus.txt"
-[ -e "$out/corpus/manifest.json" ] || polylm prepare "$texts" --out "$out/corpus" --focus "$focus" --max-words 65500
-polylm train "$out/corpus" --out "$out/small" --size small --budget 10m --resume "$@"
+exec "$(dirname "$0")/train.sh" small 10m "$@"

@@ -1,22 +1,18 @@
 """The command line: one function a command. It parses, calls and prints; what is done stands elsewhere."""
 
 import io
-import json
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from polylm import __version__
 from polylm.errors import UserError
-
-if TYPE_CHECKING:
-    from polylm.evaluation.report import Table
-    from polylm.explore.model import Model, Tree
+from polylm.show import print_json, print_result, print_summary, print_table, print_tree, probability
 
 app = typer.Typer(
     name="polylm",
@@ -96,11 +92,11 @@ def analyze(
         text = _read_stdin()
     words = TextPipeline(settings=TextSettings(lemmatize=not surface, tagger=tagger)).analyze(text)
     if as_json:
-        _print_json({"text": text, "tokens": [asdict(word) for word in words]})
+        print_json({"text": text, "tokens": [asdict(word) for word in words]})
         return
     columns = ("text", "start", "end", "tag", "lemma", "marker")
     rows = [["" if value is None else str(value) for value in asdict(word).values()] for word in words]
-    _print_table(columns, rows, numbers=("start", "end"))
+    print_table(columns, rows, numbers=("start", "end"))
 
 
 @app.command()
@@ -140,17 +136,13 @@ def tag(
         labels = loaded.labels([token.sense for token in tokens])
         if table:
             rows = [
-                [token.text, token.lemma, token.sense or "", _probability(token.probability), label]
+                [token.text, token.lemma, token.sense or "", probability(token.probability), label]
                 for token, label in zip(tokens, labels, strict=True)
             ]
-            _print_table(("text", "lemma", "sense", "p", "like"), rows, numbers=("p",))
+            print_table(("text", "lemma", "sense", "p", "like"), rows, numbers=("p",))
         else:
             described = [{**token.to_dict(), "label": label} for token, label in zip(tokens, labels, strict=True)]
-            _print_json({"text": line, "tokens": described})
-
-
-def _probability(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
+            print_json({"text": line, "tokens": described})
 
 
 @app.command()
@@ -169,43 +161,22 @@ def senses(
     loaded = polylm.load(model, device=device, granularity=granularity)
     if tree:
         if as_json:
-            _print_json(loaded.tree(word).to_dict())
+            print_json(loaded.tree(word).to_dict())
         else:
-            _print_tree(loaded, word)
+            print_tree(loaded, word)
         return
     found = loaded.senses(word, topn=topn)
     others = loaded.other_readings(word)
     if others:
         print(f"{word} may also be a form of {', '.join(others)}: polylm senses {others[0]}", file=sys.stderr)
     if as_json:
-        _print_json([sense.to_dict() for sense in found])
+        print_json([sense.to_dict() for sense in found])
         return
     rows = [
         [sense.key, f"{sense.share:.0%}", ", ".join(key for key, _ in sense.neighbours), " ".join(sense.members[1:])]
         for sense in found
     ]
-    _print_table(("sense", "share", "nearest senses", "merged with it"), rows, numbers=("share",))
-
-
-def _print_tree(model: "Model", word: str) -> None:
-    from rich.console import Console
-    from rich.tree import Tree as Drawn
-
-    def grow(node: "Tree", onto: Drawn | None) -> Drawn:
-        if node.key is not None:
-            sense = senses[node.key]
-            text = f"{node.key} {sense.share:.0%}  {', '.join(word_of(key) for key, _ in sense.neighbours)}"
-        else:
-            text = word if node.below is None else f"one below {node.below:.2f}"
-        here = Drawn(text) if onto is None else onto.add(text)
-        for branch in node.branches:
-            grow(branch, here)
-        return here
-
-    from polylm.explore.neighbours import word_of
-
-    senses = {sense.key: sense for sense in model.senses(word, granularity=1.0, topn=5)}
-    Console(highlight=False, markup=False, soft_wrap=True).print(grow(model.tree(word), None))
+    print_table(("sense", "share", "nearest senses", "merged with it"), rows, numbers=("share",))
 
 
 @app.command()
@@ -220,9 +191,9 @@ def similar(
 
     found = polylm.load(model, device="cpu").most_similar(key, topn)
     if as_json:
-        _print_json([{"key": other, "cosine": round(cosine, 4)} for other, cosine in found])
+        print_json([{"key": other, "cosine": round(cosine, 4)} for other, cosine in found])
     else:
-        _print_table(("sense", "cosine"), [[other, f"{cosine:.3f}"] for other, cosine in found], numbers=("cosine",))
+        print_table(("sense", "cosine"), [[other, f"{cosine:.3f}"] for other, cosine in found], numbers=("cosine",))
 
 
 @app.command()
@@ -237,9 +208,9 @@ def substitutes(
 
     found = polylm.load(model, device="cpu").substitutes(text, topn)
     if as_json:
-        _print_json([{"word": word, "share": share} for word, share in found])
+        print_json([{"word": word, "share": share} for word, share in found])
     else:
-        _print_table(("word", "share"), [[word, f"{share:.1%}"] for word, share in found], numbers=("share",))
+        print_table(("word", "share"), [[word, f"{share:.1%}"] for word, share in found], numbers=("share",))
 
 
 @app.command("serve")
@@ -351,9 +322,9 @@ def prepare(
     except KeyboardInterrupt:
         _fail("stopped; the same command goes on from here", 130)
     if as_json:
-        _print_json(manifest)
+        print_json(manifest)
     else:
-        _print_summary(out, manifest)
+        print_summary(out, manifest)
 
 
 @app.command()
@@ -409,7 +380,7 @@ def train(
     except Stopped as stopped:
         _fail(str(stopped), 128 + stopped.number)
     if as_json:
-        _print_json(summary)
+        print_json(summary)
     elif summary:
         print(
             f"{out}: {summary['steps']:,} steps, {summary['tokens']:,} tokens in {summary['seconds']:,.0f} s; "
@@ -443,9 +414,9 @@ def bench_train(
         defaults_for(name, kind)
     rows = measure(data, sizes, device=kind, seconds=seconds)
     if as_json:
-        _print_json({"torch": torch.__version__, "rows": rows})
+        print_json({"torch": torch.__version__, "rows": rows})
         return
-    _print_table(COLUMNS, shown(rows), numbers=COLUMNS[2:])
+    print_table(COLUMNS, shown(rows), numbers=COLUMNS[2:])
 
 
 @bench.command("tag")
@@ -463,9 +434,9 @@ def bench_tag(
 
     result = measure(model, text, device=device, precision=precision, seconds=seconds)
     if as_json:
-        _print_json(result)
+        print_json(result)
     else:
-        _print_table(("what", "figure"), shown(result), numbers=("figure",))
+        print_table(("what", "figure"), shown(result), numbers=("figure",))
 
 
 @app.command()
@@ -535,9 +506,9 @@ def score(
     gold_key = read_key(gold)
     scores = score_key(task, read_key(key), gold_key)
     if as_json:
-        _print_json(scores.to_dict())
+        print_json(scores.to_dict())
     else:
-        _print_result(score_table(scores), markdown)
+        print_result(score_table(scores), markdown)
 
 
 @app.command("eval")
@@ -582,9 +553,9 @@ def evaluate(
             reading=bar.counter("text"),
         )
     if as_json:
-        _print_json(result.to_dict())
+        print_json(result.to_dict())
     else:
-        _print_result(result.table, markdown)
+        print_result(result.table, markdown)
     if result.note:
         print(result.note, file=sys.stderr)
     if out is not None:
@@ -606,43 +577,23 @@ def list_data(
         if out is not None:
             raise UserError("say which data set to fetch: polylm data NAME --out FOLDER")
         if as_json:
-            _print_json([dataset.to_dict() for dataset in DATASETS.values()])
+            print_json([dataset.to_dict() for dataset in DATASETS.values()])
             return
         columns = ("name", "what it is", "licence", "home", "fetch")
         rows = [
             [item.name, item.title, item.licence, item.home, "polylm data" if item.url else "by hand"]
             for item in DATASETS.values()
         ]
-        _print_table(columns, rows)
+        print_table(columns, rows)
         return
     if name not in DATASETS:
         raise UserError(f"there is no data set called {name!r}; choose from {', '.join(DATASETS)}")
     with Bar() as bar:
         folder = fetch(DATASETS[name], out or Path(name), report=bar.counter("fetching"))
     if as_json:
-        _print_json({"name": name, "folder": str(folder)})
+        print_json({"name": name, "folder": str(folder)})
     else:
         print(f"{folder}: {DATASETS[name].title}; {DATASETS[name].licence}")
-
-
-def _print_result(table: "Table", markdown: bool) -> None:
-    if markdown:
-        print(table.to_markdown())
-    else:
-        _print_table(table.columns, table.rows, numbers=table.columns[1:])
-
-
-def _print_summary(out: Path, manifest: dict[str, Any]) -> None:
-    vocabulary = manifest["vocabulary"]
-    print(f"{out}: {manifest['words']:,} words on {manifest['lines']:,} lines, {manifest['ids']:,} ids")
-    print(
-        f"vocabulary: {vocabulary['words']:,} words, {vocabulary['polysemous']:,} of them with several senses, "
-        f"{vocabulary['senses']:,} senses; {manifest['unknown'] / manifest['words']:.2%} of the text is unknown words"
-    )
-    missing = manifest["missing"]
-    if missing:
-        shown = ", ".join(missing[:10]) + (" …" if len(missing) > 10 else "")
-        print(f"{len(missing)} words of the focus and senses files do not occur in the text: {shown}")
 
 
 def _read_stdin() -> str:
@@ -650,25 +601,3 @@ def _read_stdin() -> str:
         return sys.stdin.buffer.read().decode("utf-8").rstrip("\n")
     except UnicodeDecodeError as error:
         raise UserError(f"standard input is not UTF-8 at byte {error.start}: convert it first") from None
-
-
-def _print_json(value: object) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=sys.stdout.encoding.lower() != "utf-8") + "\n")
-
-
-def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = ()) -> None:
-    """A table for people on a terminal; tab-separated lines in a pipe."""
-    if not sys.stdout.isatty():
-        for row in (columns, *rows):
-            print("\t".join(row))
-        return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, row))
-    Console().print(table)

@@ -37,11 +37,11 @@ def test_analyze_prints_a_table_in_a_pipe():
     assert lines[2].split("\t") == ["banks", "4", "9", "NNS", "bank", "[PL]"]
 
 
-def test_analyze_on_a_terminal():
+def on_a_terminal(*arguments):
+    """What a person sees."""
     parent, child = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
-    command = [sys.executable, "-m", "polylm", "analyze", "The banks fell."]
-    subprocess.run(command, stdout=child, env=environment, check=True)
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "90"}
+    subprocess.run([sys.executable, "-m", "polylm", *map(str, arguments)], stdout=child, env=environment, check=True)
     os.close(child)
     shown = b""
     try:
@@ -50,6 +50,11 @@ def test_analyze_on_a_terminal():
     except OSError:
         pass
     os.close(parent)
+    return shown
+
+
+def test_analyze_on_a_terminal():
+    shown = on_a_terminal("analyze", "The banks fell.")
     assert b"[PL]" in shown
     assert b"banks" in shown
 

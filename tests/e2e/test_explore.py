@@ -1,14 +1,12 @@
 """Tagging and looking at senses from the command line."""
 
 import json
-import os
-import pty
 import subprocess
 import sys
 
 import pytest
 
-from tests.e2e.test_cli import polylm, sentence
+from tests.e2e.test_cli import on_a_terminal, polylm, sentence
 from tests.evaluation.conftest import make_model
 
 pytestmark = pytest.mark.slow
@@ -54,17 +52,7 @@ def test_conllu(folder):
 
 
 def test_tag_on_a_terminal(folder):
-    parent, child = pty.openpty()
-    command = [sys.executable, "-m", "polylm", "tag", "the banks", "--model", str(folder)]
-    subprocess.run(command, stdout=child, env={**os.environ, "TERM": "xterm", "COLUMNS": "90"}, check=True)
-    os.close(child)
-    shown = b""
-    try:
-        while part := os.read(parent, 4096):
-            shown += part
-    except OSError:
-        pass
-    os.close(parent)
+    shown = on_a_terminal("tag", "the banks", "--model", folder)
     assert b"bank#" in shown
     assert b"{" not in shown
 

@@ -176,7 +176,7 @@ class Model:
         inventory = self.network.inventory
         with torch.no_grad():
             p = self.network.sense_probs(focus.y_p.to(self.network.embeddings.dtype)).float().cpu()
-        of_words = torch.tensor(self._is_word)[inventory.word_of_sense.cpu()]
+        of_words = self._of_words
         cosines = torch.from_numpy(self.vectors.vectors @ self._meaning(focus))
         weights = torch.zeros(inventory.n_words, dtype=torch.float64)
         weights.index_add_(0, inventory.word_of_sense.cpu()[of_words], (p[of_words] * (8 * cosines).exp()).double())
@@ -266,8 +266,7 @@ class Model:
     @cached_property
     def vectors(self) -> SenseVectors:
         """The vectors of all senses of words, to look things up in."""
-        inventory = self.network.inventory
-        of_words = torch.tensor(self._is_word)[inventory.word_of_sense.cpu()]
+        of_words = self._of_words
         keys = [key for number, word in enumerate(self._is_word) if word for key in self.keys_of(number)]
         rows = self.network.embeddings.detach().float().cpu()[of_words]
         return SenseVectors(keys, rows, self.network.shares().cpu()[of_words].numpy().astype(np.float32))
@@ -285,6 +284,11 @@ class Model:
     def _is_word(self) -> list[bool]:
         others = {*SPECIAL, *MARKERS}
         return [symbol not in others and any(map(str.isalnum, symbol)) for symbol in self.vocabulary.words]
+
+    @cached_property
+    def _of_words(self) -> torch.Tensor:
+        """(S,) which rows of E are senses of words: those of `vectors`."""
+        return torch.tensor(self._is_word)[self.network.inventory.word_of_sense.cpu()]
 
     @cached_property
     def _first(self) -> list[int]:

@@ -1,0 +1,83 @@
+"""What commands print: tables for people on a terminal and for programs in a pipe, JSON, trees."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from polylm.evaluation.report import Table
+    from polylm.explore.model import Model, Tree
+
+
+def print_json(value: object) -> None:
+    """One object, on one line."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=sys.stdout.encoding.lower() != "utf-8") + "\n")
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = ()) -> None:
+    """A table for people on a terminal; tab-separated lines in a pipe."""
+    if not sys.stdout.isatty():
+        for row in (columns, *rows):
+            print("\t".join(row))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
+def print_result(table: "Table", markdown: bool) -> None:
+    """The table of an evaluation."""
+    if markdown:
+        print(table.to_markdown())
+    else:
+        print_table(table.columns, table.rows, numbers=table.columns[1:])
+
+
+def print_summary(out: Path, manifest: dict[str, Any]) -> None:
+    """What was prepared."""
+    vocabulary = manifest["vocabulary"]
+    print(f"{out}: {manifest['words']:,} words on {manifest['lines']:,} lines, {manifest['ids']:,} ids")
+    print(
+        f"vocabulary: {vocabulary['words']:,} words, {vocabulary['polysemous']:,} of them with several senses, "
+        f"{vocabulary['senses']:,} senses; {manifest['unknown'] / manifest['words']:.2%} of the text is unknown words"
+    )
+    missing = manifest["missing"]
+    if missing:
+        shown = ", ".join(missing[:10]) + (" …" if len(missing) > 10 else "")
+        print(f"{len(missing)} words of the focus and senses files do not occur in the text: {shown}")
+
+
+def print_tree(model: "Model", word: str) -> None:
+    """How the senses of a word merge."""
+    from rich.console import Console
+    from rich.tree import Tree as Drawn
+
+    def grow(node: "Tree", onto: Drawn | None) -> Drawn:
+        if node.key is not None:
+            sense = senses[node.key]
+            text = f"{node.key} {sense.share:.0%}  {', '.join(word_of(key) for key, _ in sense.neighbours)}"
+        else:
+            text = word if node.below is None else f"one below {node.below:.2f}"
+        here = Drawn(text) if onto is None else onto.add(text)
+        for branch in node.branches:
+            grow(branch, here)
+        return here
+
+    from polylm.explore.neighbours import word_of
+
+    senses = {sense.key: sense for sense in model.senses(word, granularity=1.0, topn=5)}
+    Console(highlight=False, markup=False, soft_wrap=True).print(grow(model.tree(word), None))
+
+
+def probability(value: float | None) -> str:
+    """Two digits, or nothing."""
+    return "" if value is None else f"{value:.2f}"
