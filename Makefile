@@ -7,7 +7,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 .PHONY: try test lint fast clean
 
 try: $(VENV)/installed
-	$(BIN)/polylm analyze "The managers of the two banks weren't going to raise the rates again."
+	$(BIN)/polylm tag "She cashed a check at the bank and sat down on the bank of the river."
+	$(BIN)/polylm senses bank
 
 test: lint
 	$(BIN)/python -m pytest

@@ -22,16 +22,16 @@ SETS = {
     "SemEval-2010": ("semeval2010", semeval2010.read),
     "SemEval-2013": ("semeval2013", semeval2013.read),
 }
-DIALS = [round(x, 3) for x in np.linspace(0.2, 0.8, 25)] + [1.0]
+DIALS = [round(x, 3) for x in np.linspace(0.1, 0.6, 26)] + [0.7, 0.8, 1.0]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", type=Path)
+    parser.add_argument("model", type=Path, help="a folder, or `bundled`")
     parser.add_argument("eval", type=Path)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    model = polylm.load(options.model)
+    model = polylm.load(None if str(options.model) == "bundled" else options.model)
     if model.merging is None:
         parser.error(f"{options.model} was saved without the confusions of its senses: there is nothing to turn")
     curves: dict[str, list[float]] = {}

@@ -6,13 +6,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from polylm import __version__
 from polylm.errors import UserError
-from polylm.show import print_json, print_result, print_summary, print_table, print_tree, probability
+from polylm.show import print_examples, print_json, print_result, print_summary, print_table, print_tree, probability
+
+if TYPE_CHECKING:
+    from polylm.explore.examples import Example
+    from polylm.explore.model import Model
 
 app = typer.Typer(
     name="polylm",
@@ -35,6 +39,9 @@ Source = Annotated[
 ]
 Granularity = Annotated[
     float | None, typer.Option(help="1 keeps every sense apart, less merges those that are confused.")
+]
+Corpus = Annotated[
+    Path | None, typer.Option(help="Text, a file or a folder, plain or compressed: show clear sentences from it.")
 ]
 DeviceName = Annotated[Literal["auto", "cpu", "cuda"], typer.Option("--device", help="Where the network runs.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")]
@@ -152,12 +159,18 @@ def senses(
     granularity: Granularity = None,
     topn: Annotated[int, typer.Option(min=1, help="Neighbours of each sense.")] = 8,
     tree: Annotated[bool, typer.Option("--tree", help="Draw how the senses merge as the granularity falls.")] = False,
+    corpus: Corpus = None,
+    n: Annotated[int, typer.Option("--examples", min=1, help="Example sentences of each sense, with --corpus.")] = 3,
     device: DeviceName = "auto",
     as_json: Json = False,
 ) -> None:
     """Show the senses of a word: how common each is, and the nearest senses of other words."""
     import polylm
 
+    if corpus is not None:
+        from polylm.corpus.sources import find_sources
+
+        find_sources([corpus])  # before the model: a wrong path shows at once
     loaded = polylm.load(model, device=device, granularity=granularity)
     if tree:
         if as_json:
@@ -166,17 +179,36 @@ def senses(
             print_tree(loaded, word)
         return
     found = loaded.senses(word, topn=topn)
-    others = loaded.other_readings(word)
-    if others:
-        print(f"{word} may also be a form of {', '.join(others)}: polylm senses {others[0]}", file=sys.stderr)
+    examples = _examples(loaded, corpus, [word], n)
     if as_json:
-        print_json([sense.to_dict() for sense in found])
+        print_json(
+            [{**sense.to_dict(), "examples": [e.to_dict() for e in examples.get(sense.key, [])]} for sense in found]
+            if corpus is not None
+            else [sense.to_dict() for sense in found]
+        )
         return
     rows = [
         [sense.key, f"{sense.share:.0%}", ", ".join(key for key, _ in sense.neighbours), " ".join(sense.members[1:])]
         for sense in found
     ]
     print_table(("sense", "share", "nearest senses", "merged with it"), rows, numbers=("share",))
+    if corpus is not None:
+        print_examples([sense.key for sense in found], examples)
+    sys.stdout.flush()  # the rest takes half a second
+    others = loaded.other_readings(word)
+    if others:
+        print(f"{word} may also be a form of {', '.join(others)}: polylm senses {others[0]}", file=sys.stderr)
+
+
+def _examples(model: "Model", corpus: Path | None, words: Sequence[str] | None, n: int) -> "dict[str, list[Example]]":
+    """Sentences of a text collection, with a bar."""
+    if corpus is None:
+        return {}
+    from polylm.explore.examples import find_examples
+    from polylm.progress import Bar
+
+    with Bar() as bar:
+        return find_examples(model, [corpus], words=words, n=n, report=bar.counter("sentences"))
 
 
 @app.command()
@@ -211,6 +243,62 @@ def substitutes(
         print_json([{"word": word, "share": share} for word, share in found])
     else:
         print_table(("word", "share"), [[word, f"{share:.1%}"] for word, share in found], numbers=("share",))
+
+
+@app.command()
+def lexicon(
+    out: Annotated[Path, typer.Option(help="The file to write: .jsonl, or .ttl for OntoLex-Lemon in Turtle.")],
+    words: Annotated[list[str] | None, typer.Argument(help="Words; all of the model if none.", metavar="WORD")] = None,
+    model: ModelDir = None,
+    granularity: Granularity = None,
+    topn: Annotated[int, typer.Option(min=1, help="Neighbours of each sense.")] = 8,
+    wordnet: Annotated[
+        Path | None, typer.Option(help="WordNet 3.0, a folder or an archive: link each sense to its likeliest synset.")
+    ] = None,
+    corpus: Corpus = None,
+    n: Annotated[int, typer.Option("--examples", min=1, help="Example sentences of each sense, with --corpus.")] = 3,
+    device: DeviceName = "auto",
+) -> None:
+    """Write the senses as a lexical resource: shares, neighbours, examples, links to WordNet."""
+    import polylm
+    from polylm.atomic import check_writable
+    from polylm.corpus.sources import find_sources
+    from polylm.explore.lexicon import entries, format_of, write
+    from polylm.progress import Bar
+    from polylm.wordnet import WordNet
+
+    format_of(out)
+    check_writable(out)
+    if corpus is not None:
+        find_sources([corpus])
+    known = None if wordnet is None else WordNet(wordnet)
+    loaded = polylm.load(model, device=device, granularity=granularity)
+    words = [loaded.lemma_of(word) for word in words] if words else None
+    examples = _examples(loaded, corpus, words, n)
+    with Bar() as bar:
+        found = entries(loaded, words=words, topn=topn, wordnet=known, examples=examples, report=bar.counter("entries"))
+        print(f"{out}: {write(out, found):,} entries")
+
+
+@app.command()
+def info(
+    model: Annotated[Path | None, typer.Argument(help="The folder of a model; the bundled one if none.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what a model is: its size, its granularity, and its card."""
+    import polylm
+
+    loaded = polylm.load(model, device="cpu")
+    facts = loaded.facts()
+    if as_json:
+        print_json(facts)
+        return
+    print_table(
+        ("", ""), [[name.replace("_", " "), f"{v:,}" if isinstance(v, int) else str(v)] for name, v in facts.items()]
+    )
+    card = Path(str(facts["folder"])) / "README.md"
+    if card.exists():
+        print(f"\n{card.read_text(encoding='utf-8').strip()}")
 
 
 @app.command("serve")

@@ -2,12 +2,13 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from polylm.evaluation.report import Table
+    from polylm.explore.examples import Example
     from polylm.explore.model import Model, Tree
 
 
@@ -76,6 +77,17 @@ def print_tree(model: "Model", word: str) -> None:
 
     senses = {sense.key: sense for sense in model.senses(word, granularity=1.0, topn=5)}
     Console(highlight=False, markup=False, soft_wrap=True).print(grow(model.tree(word), None))
+
+
+def print_examples(keys: Sequence[str], examples: "Mapping[str, Sequence[Example]]") -> None:
+    """Sentences under each sense, the word in brackets."""
+    for key in keys:
+        print(f"\n{key}")
+        for example in examples.get(key, []):
+            text, start, end = example.text, example.start, example.end
+            print(f"  {example.probability:.2f}  {text[:start]}[{text[start:end]}]{text[end:]}")
+        if not examples.get(key):
+            print("  no clear sentence was found")
 
 
 def probability(value: float | None) -> str:

@@ -37,19 +37,21 @@ def test_analyze_prints_a_table_in_a_pipe():
     assert lines[2].split("\t") == ["banks", "4", "9", "NNS", "bank", "[PL]"]
 
 
-def on_a_terminal(*arguments):
+def on_a_terminal(*arguments, columns=90):
     """What a person sees."""
     parent, child = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "90"}
-    subprocess.run([sys.executable, "-m", "polylm", *map(str, arguments)], stdout=child, env=environment, check=True)
-    os.close(child)
-    shown = b""
-    try:
-        while part := os.read(parent, 4096):
-            shown += part
-    except OSError:
-        pass
-    os.close(parent)
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns)}
+    command = [sys.executable, "-m", "polylm", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=child, env=environment) as process:
+        os.close(child)
+        shown = b""
+        try:
+            while part := os.read(parent, 4096):
+                shown += part
+        except OSError:  # the other side is closed
+            pass
+        os.close(parent)
+    assert process.returncode == 0
     return shown
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.test_cli import on_a_terminal, polylm, sentence
 from tests.evaluation.conftest import make_model
+from tests.test_wordnet import folder as wordnet_folder  # noqa: F401
 
 pytestmark = pytest.mark.slow
 
@@ -70,6 +71,36 @@ def test_senses(folder):
     assert json.loads(polylm("senses", "river", "--model", folder, "--tree", "--json").stdout) == {"key": "river#1"}
 
 
+def test_examples(folder, tmp_path):
+    (tmp_path / "a.txt").write_text("He sat on the bank of the river. The cold water was at the banks all day.")
+    result = polylm("senses", "bank", "--model", folder, "--corpus", tmp_path, "--examples", "1")
+    assert "[bank] of the river" in result.stdout.decode() or "the [banks] all day" in result.stdout.decode()
+    found = json.loads(polylm("senses", "bank", "--model", folder, "--corpus", tmp_path, "--json").stdout)
+    assert sum(len(sense["examples"]) for sense in found) == 2
+
+
+def test_lexicon(folder, tmp_path, wordnet_folder):  # noqa: F811
+    out = tmp_path / "l.jsonl"
+    result = polylm("lexicon", "--out", out, "--model", folder, "--wordnet", wordnet_folder)
+    entries = [json.loads(line) for line in out.read_text().splitlines()]
+    assert f"{len(entries)} entries" in result.stdout.decode()
+    bank = next(entry for entry in entries if entry["word"] == "bank")
+    assert [sense["key"] for sense in bank["senses"]] == ["bank#2", "bank#1"]
+    assert bank["senses"][0]["wordnet"]["key"].startswith("bank%1:")
+    (tmp_path / "a.txt").write_text("He sat on the bank of the river.")
+    result = polylm("lexicon", "banks", "--out", tmp_path / "l.ttl", "--model", folder, "--corpus", tmp_path / "a.txt")
+    assert b"1 entries" in result.stdout
+    assert "He sat on the bank of the river." in (tmp_path / "l.ttl").read_text()
+
+
+def test_info(folder):
+    facts = json.loads(polylm("info", folder, "--json").stdout)
+    assert facts["folder"] == str(folder)
+    assert facts["granularity"] == 0.5
+    assert facts["senses_at_this_granularity"] < facts["senses"]
+    assert b"# A sense-level language model" in polylm("info", folder).stdout
+
+
 def test_plot_and_bench(folder, tmp_path):
     out = tmp_path / "words.svg"
     assert polylm("plot", "bank", "cold", "--model", folder, "--out", out).returncode == 0
@@ -90,6 +121,13 @@ def test_mistakes(folder, tmp_path):
     assert json.loads(half.stdout)["text"] == "bank"  # what came before is not lost
     assert "leave --json away" in sentence(polylm("tag", "-", "--format", "conllu", "--json", "--model", folder))
     assert "is a folder" in sentence(polylm("tag", tmp_path, "--model", folder))
+    assert "a .jsonl or a .ttl file" in sentence(polylm("lexicon", "--out", tmp_path / "a.csv", "--model", folder))
+    wrong = polylm("lexicon", "--out", tmp_path / "a.ttl", "--model", folder, "--wordnet", tmp_path / "none")
+    assert "there is no" in sentence(wrong)
+    wrong = polylm("lexicon", "zyzzyva", "--out", tmp_path / "a.ttl", "--model", folder)
+    assert "not a word that the model knows" in sentence(wrong)
+    assert "there is no file or folder" in sentence(polylm("senses", "bank", "--corpus", tmp_path / "none"))
+    assert "there is no folder" in sentence(polylm("info", tmp_path / "none"))
     assert "say what to draw" in sentence(polylm("plot", "--out", tmp_path / "a.svg"))
 
 

@@ -8,13 +8,14 @@ import pytest
 from polylm.errors import UserError
 from polylm.evaluation import wsd
 from polylm.evaluation.systems import PolyLMSystem
+from polylm.wordnet import sense_keys
 
 
 def parts(folder):
     return (
         wsd.read_framework(folder),
         wsd.read_semcor(wsd.find_beside(folder, "semcor")),
-        wsd.read_wordnet(wsd.find_beside(folder, "wordnet")),
+        sense_keys(wsd.find_beside(folder, "wordnet")),
     )
 
 
@@ -51,7 +52,7 @@ def test_result(model, wsd_folder):
 def test_baseline_is_the_published_one(data):
     """WordNet's first sense has 66.8, 66.2, 55.2, 63.0 and 67.8 in Raganato et al. 2017."""
     framework = wsd.read_framework(data / "eval/wsd-framework")
-    wordnet = wsd.read_wordnet(wsd.find_beside(data / "eval/wsd-framework", "wordnet"))
+    wordnet = sense_keys(wsd.find_beside(data / "eval/wsd-framework", "wordnet"))
     found = []
     for labelled in framework.values():
         right = [
@@ -81,7 +82,7 @@ def test_what_is_missing(wsd_folder, tmp_path):
     with pytest.raises(UserError, match="holds no SemCor"):
         wsd.read_semcor(tmp_path / "wordnet")
     with pytest.raises(UserError, match="holds no WordNet"):
-        wsd.read_wordnet(tmp_path / "semcor3.0.tar.gz")
+        sense_keys(tmp_path / "semcor3.0.tar.gz")
     with pytest.raises(UserError, match="there is no"):
         wsd.read_semcor(tmp_path / "none.tar")
     (tmp_path / "bad.tar").write_bytes(b"no archive")
@@ -126,7 +127,7 @@ def test_broken_lines(wsd_folder, tmp_path):
     index = tmp_path / "wordnet" / "index.sense"
     index.write_text(index.read_text() + "\n")
     with pytest.raises(UserError, match="line 7"):
-        wsd.read_wordnet(tmp_path / "wordnet")
+        sense_keys(tmp_path / "wordnet")
     data = wsd_folder / "Evaluation_Datasets/senseval2/senseval2.data.xml"
     whole = data.read_text()
     data.write_text(whole.replace('pos="NOUN">banks', ">banks"))

@@ -24,7 +24,7 @@ def test_round_trip(tmp_path):
     assert torch.equal(again.network.disambiguation_probs(words), model.network.disambiguation_probs(words))
 
 
-def test_what_does_not_fit(tmp_path):
+def test_what_does_not_fit(tmp_path, monkeypatch):
     model = make_model()
     model.save_pretrained(tmp_path)
     with pytest.raises(UserError, match="not between 0 and 1"):
@@ -40,7 +40,8 @@ def test_what_does_not_fit(tmp_path):
     (tmp_path / "text.json").unlink()
     with pytest.raises(UserError, match="cannot read text"):
         polylm.load(tmp_path)
-    with pytest.raises(UserError, match="no English model is bundled yet"):
+    monkeypatch.setattr("polylm.explore.model.PRETRAINED", tmp_path / "none")
+    with pytest.raises(UserError, match="has no English model"):
         polylm.load()
     with pytest.raises(UserError, match="there is no folder"):
         polylm.load(tmp_path / "none")

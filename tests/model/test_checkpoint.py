@@ -58,12 +58,26 @@ def test_pruned_models_keep_their_numbers_and_inputs(model, tmp_path):
     torch.testing.assert_close(loaded.disambiguation_probs(TEXT), pruned.disambiguation_probs(TEXT))
 
 
-@pytest.mark.parametrize("precision", ["float16", "int8"])
+@pytest.mark.parametrize("precision", ["float16", "int8", "int6"])
 def test_smaller_files_change_little(model, tmp_path, precision):
-    save_pretrained(model, tmp_path, precision=precision)
-    loaded, _ = from_pretrained(tmp_path)
+    granularity = granularity_of(model)
+    save_pretrained(model, tmp_path, precision=precision, granularity=granularity)
+    loaded, merging = from_pretrained(tmp_path)
     difference = (loaded.prediction_probs(TEXT, TEXT) - model.prediction_probs(TEXT, TEXT)).abs().max()
     assert 0 < difference < 0.05
+    torch.testing.assert_close(merging.products, granularity.products, atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(merging.shares, granularity.shares, atol=1e-3, rtol=1e-3)
+
+
+def test_six_bits_are_within_half_a_step(model, tmp_path):
+    save_pretrained(model, tmp_path, precision="int6")
+    stored = load_file(tmp_path / "model.safetensors")
+    n, d = model.embeddings.shape
+    assert stored["embeddings.int6"].shape == (n, d * 3 // 4)
+    loaded, _ = from_pretrained(tmp_path)
+    step = model.embeddings.detach().abs().amax(1, keepdim=True) / 31
+    assert ((loaded.embeddings - model.embeddings).abs() <= step * 0.5001).all()
+    assert (loaded.embeddings - model.embeddings).abs().max() > 0
 
 
 def test_int8_is_small_and_keeps_top_senses(tmp_path):

@@ -11,14 +11,14 @@ from tests.model.test_polylm import MASK, N_SENSES, make
 TEXTS = torch.randint(2, 8, (3, 14), generator=torch.Generator().manual_seed(0))
 
 
-def test_prediction_masks_every_seventh_ambiguous_word():
+def test_prediction_masks_every_fourth_ambiguous_word():
     """Written out: in each pass the words of one turn are masked, and only they are read."""
     model = make().eval()
     found = sense_distributions(model, TEXTS, MASK, source="prediction")
     for b, text in enumerate(TEXTS.tolist()):
         ambiguous = [t for t, word in enumerate(text) if N_SENSES[word] > 1]
-        for turn in range(7):
-            places = ambiguous[turn::7]
+        for turn in range(4):
+            places = ambiguous[turn::4]
             masked = TEXTS[b : b + 1].clone()
             masked[0, places] = MASK
             expected = model.prediction_probs(masked, TEXTS[b : b + 1])[0]
@@ -27,10 +27,26 @@ def test_prediction_masks_every_seventh_ambiguous_word():
 
 
 def test_both_is_the_weighted_geometric_mean():
+    """Written out: C^D reads the text as it is, and in each pass C^P has [MASK] where the words of one turn stood."""
     model = make().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():  # so that it matters what C^D reads
+            if parameter.ndim == 2:
+                parameter.mul_(1 if parameter is model.embeddings else 20)
     q_p, q_d = (sense_distributions(model, TEXTS, MASK, source=s).double() for s in ("prediction", "disambiguation"))
-    expected = q_p**0.6 * q_d**0.4
     both = sense_distributions(model, TEXTS, MASK)
+    x_p, _ = model.prediction_inputs(TEXTS)
+    expected = q_p.clone()
+    for b, text in enumerate(TEXTS.tolist()):
+        ambiguous = [t for t, word in enumerate(text) if N_SENSES[word] > 1]
+        for turn in range(4):
+            places = ambiguous[turn::4]
+            inputs = x_p[b : b + 1].clone()
+            inputs[0, places] = model.embeddings[model.inventory.first[MASK]]
+            y_p = model.c_p(inputs, None)[0, places]
+            expected[b, places] = model.own_log_probs(TEXTS[b, places], y_p).exp().double()
+    assert (expected - q_p).abs().max() > 1e-3  # not the same as masking before C^D
+    expected = expected**0.6 * q_d**0.4
     torch.testing.assert_close(both.double(), expected / expected.sum(-1, keepdim=True), rtol=1e-4, atol=1e-6)
     alone = sense_distributions(model, TEXTS, MASK, weight=1.0)
     torch.testing.assert_close(alone.double(), q_p, rtol=1e-5, atol=1e-7)

@@ -82,7 +82,7 @@ def read(
     source: "Source" = "both",
     weight: float = 0.6,
     output: bool = False,
-    batch_tokens: int = 16384,
+    batch_tokens: int | None = None,
     report: Report | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
     """q (n, k) of every focus, zeros where its lemma is not known; and y^P (n, d) if `output` is asked for.
@@ -91,7 +91,7 @@ def read(
     """
     import torch
 
-    from polylm.model.readout import read_focuses
+    from polylm.model.readout import TOKENS, read_focuses
 
     if encoded.n_words != model.inventory.n_words:
         raise UserError(
@@ -104,7 +104,7 @@ def read(
     q = np.zeros((len(encoded), model.inventory.max_senses), dtype=np.float32)
     y = np.zeros((len(encoded), model.config.d_model), dtype=np.float32) if output else None
     done, total = 0, len(encoded)
-    for words, segments, members, row in _batches(encoded, batch_tokens):
+    for words, segments, members, row in _batches(encoded, batch_tokens or TOKENS.get(device.type, 16384)):
         reading = read_focuses(
             model,
             torch.from_numpy(words).to(device),

@@ -10,6 +10,7 @@ from polylm.errors import UserError
 from polylm.evaluation import own, report, semeval2010, semeval2013, wic, wsd, wsi
 from polylm.evaluation.encoding import Report
 from polylm.evaluation.keys import write_key
+from polylm.wordnet import sense_keys
 
 if TYPE_CHECKING:
     from polylm.device import Device
@@ -43,7 +44,7 @@ def reader(dataset: str, data: Path, *, semcor: Path | None = None, wordnet: Pat
         return lambda system, _: _wic(pairs, system)
     if dataset == "wsd":
         framework = wsd.read_framework(data)
-        known = wsd.read_wordnet(wordnet or wsd.find_beside(data, "wordnet"))
+        known = sense_keys(wordnet or wsd.find_beside(data, "wordnet"))
         tagged = wsd.read_semcor(semcor or wsd.find_beside(data, "semcor"))
         return lambda system, _: _wsd(framework, tagged, known, system)
     readers = {

@@ -5,15 +5,9 @@ stands at words with WordNet sense w. A word gets the w with the largest sum of 
 SemCor, or not known to the model, or has one sense there, it gets its first sense, as the baseline does.
 """
 
-import bz2
-import gzip
-import io
-import lzma
 import re
-import tarfile
-import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,13 +17,13 @@ import numpy as np
 from polylm.errors import UserError
 from polylm.evaluation.encoding import Report, read
 from polylm.evaluation.instances import Instance, find_folder, parse_xml, read_lines
+from polylm.wordnet import SS_TYPE, files_of
 
 if TYPE_CHECKING:
     from polylm.evaluation.systems import PolyLMSystem
 
 DATASETS = ("senseval2", "senseval3", "semeval2007", "semeval2013", "semeval2015")
 _POS = {"NOUN": "n", "VERB": "v", "ADJ": "j", "ADV": "r"}
-_SS_TYPE = {"1": "n", "2": "v", "3": "j", "4": "r", "5": "j"}
 
 
 @dataclass(frozen=True)
@@ -186,7 +180,7 @@ def read_semcor(path: str | Path) -> Labelled:
         return read_labelled((path if path.is_dir() else path.parent) / "semcor")
     instances: list[Instance] = []
     senses: list[tuple[str, ...]] = []
-    for name, text in sorted(_files(path, r"brown[12v]/tagfiles/(br-\w+)")):
+    for name, text in sorted(files_of(path, r"brown[12v]/tagfiles/(br-\w+)")):
         words: list[tuple[str, tuple[str, str, str] | None]] = []
         for match in _WORD.finditer(text):
             attributes = dict(_ATTRIBUTE.findall(match[2] or ""))
@@ -195,8 +189,8 @@ def read_semcor(path: str | Path) -> Labelled:
             lemma = attributes.get("lemma", "").lower()
             if not form:
                 continue
-            if match[1] == "wf" and lemma and key[:1] in _SS_TYPE and attributes.get("wnsn", "0").split(";")[0] != "0":
-                words.append((form, (f"{name}.{len(instances)}.{len(words)}", lemma, _SS_TYPE[key[0]])))
+            if match[1] == "wf" and lemma and key[:1] in SS_TYPE and attributes.get("wnsn", "0").split(";")[0] != "0":
+                words.append((form, (f"{name}.{len(instances)}.{len(words)}", lemma, SS_TYPE[key[0]])))
                 senses.append((f"{lemma}%{key}",))
             else:
                 words.append((form, None))
@@ -208,21 +202,6 @@ def read_semcor(path: str | Path) -> Labelled:
 
 _WORD = re.compile(r"<(wf|punc)([^>]*)>([^<]*)</")
 _ATTRIBUTE = re.compile(r"(\w+)=([^\s>]+)")
-
-
-def read_wordnet(path: str | Path) -> dict[tuple[str, str], list[str]]:
-    """(lemma, pos) -> sense keys in WordNet's order, from index.sense in a folder or an archive."""
-    for _, text in _files(Path(path), r"(index\.sense)"):
-        numbered: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
-        for line_number, line in enumerate(text.splitlines(), 1):
-            try:
-                key, _, number, _ = line.split()
-                lemma, _, rest = key.partition("%")
-                numbered[lemma, _SS_TYPE[rest[0]]].append((int(number), key))
-            except (ValueError, KeyError, IndexError):
-                raise UserError(f"index.sense of {path}, line {line_number}: {line!r} is not a sense") from None
-        return {word: [key for _, key in sorted(senses)] for word, senses in numbered.items()}
-    raise UserError(f"{path} holds no WordNet: it has no index.sense")
 
 
 def find_beside(folder: str | Path, name: str) -> Path:
@@ -246,40 +225,3 @@ def _document(words: Sequence[tuple[str, tuple[str, str, str] | None]]) -> list[
             instances.append(Instance(*instance, text, start, start + len(word)))
         start += len(word) + 1
     return instances
-
-
-def _files(path: Path, pattern: str) -> Iterator[tuple[str, str]]:
-    """The texts of the files whose path ends so, below a folder or in a tar archive, by the name in the pattern."""
-    wanted = re.compile(rf"(?:.*/)?{pattern}")
-    if path.is_dir():
-        for file in path.rglob("*"):
-            match = wanted.fullmatch(file.relative_to(path.parent).as_posix())
-            if match and file.is_file():
-                yield match[1], file.read_text(encoding="utf-8", errors="replace")
-        return
-    try:
-        data = _decompressed(path)
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-            for member in archive:
-                match = wanted.fullmatch(member.name)
-                content = archive.extractfile(member) if match and member.isfile() else None
-                if match and content:
-                    yield match[1], content.read().decode("utf-8", "replace")
-            end = archive.offset
-        if data[end:].strip(b"\0"):  # tarfile takes a damaged header for the end
-            raise tarfile.ReadError("it is damaged")
-    except FileNotFoundError:
-        raise UserError(f"there is no {path}") from None
-    except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, ValueError, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise UserError(f"{path} cannot be read as an archive: {reason}") from None
-
-
-def _decompressed(path: Path) -> bytes:
-    """To the very end, so that sums are checked."""
-    data = path.read_bytes()
-    for signature, module in ((b"\x1f\x8b", gzip), (b"\xfd7zXZ\0", lzma), (b"BZh", bz2)):
-        if data.startswith(signature):
-            plain: bytes = module.decompress(data)
-            return plain
-    return data

@@ -85,6 +85,7 @@ class Model:
         self.pipeline = TextPipeline(vocabulary, settings)
         self.merging = merging
         self._labels: dict[str, str] = {}
+        self.folder: Path | None = None  # where it was loaded from
         self.granularity = checked_dial(granularity if granularity is not None else default_dial(merging), merging)
 
     @property
@@ -212,7 +213,7 @@ class Model:
     def keys_of(self, number: int) -> list[str]:
         """The keys of a word's senses, in the order of its rows."""
         first, n = self._first[number], self._n_senses[number]
-        return [f"{self.vocabulary.words[number]}#{self._numbers[row]}" for row in range(first, first + n)]
+        return [self._key_of_row(row) for row in range(first, first + n)]
 
     def n_senses(self, word: str, *, granularity: float | None = None) -> int:
         """How many senses a word has."""
@@ -223,30 +224,55 @@ class Model:
             return n
         return len(self.merging.representatives(dial)[first : first + n].unique())  # type: ignore[no-untyped-call]
 
+    def words(self) -> list[str]:
+        """All words that have senses, the commonest first."""
+        return [word for word, is_word in zip(self.vocabulary.words, self._is_word, strict=True) if is_word]
+
+    def lemma_of(self, word: str) -> str:
+        """The word of the model that a form belongs to."""
+        return self.vocabulary.words[self._number_of(word)]
+
     def senses(self, word: str, *, granularity: float | None = None, topn: int = 8) -> list[Sense]:
         """The senses of a word, the commonest first."""
+        return self.senses_of([word], granularity=granularity, topn=topn)[0]
+
+    def senses_of(self, words: Sequence[str], *, granularity: float | None = None, topn: int = 8) -> list[list[Sense]]:
+        """The same for many words, whose neighbours are looked for together."""
         dial = self.dial(granularity)
-        number = self._number_of(word)
-        keys, first = self.keys_of(number), self._first[number]
-        own = range(first, first + len(keys))
-        head: Sequence[int] = own
-        if dial < 1 and self.merging is not None:
-            head = self.merging.representatives(dial)[first : first + len(keys)].tolist()
-        shares = self.network.shares().cpu()
-        members: dict[int, list[int]] = {}
-        for row, of in zip(own, head, strict=True):
-            members.setdefault(of, []).append(row)
-        ranked = sorted(members, key=lambda of: -float(shares[members[of]].sum()))
-        near = self.vectors.nearest([self.vectors.index(keys[of - first]) for of in ranked], topn)
+        grouped = [self._grouped(self._number_of(word), dial) for word in words]
+        heads = [self._key_of_row(group[0]) for own in grouped for group, _ in own]
+        near = iter(self.vectors.nearest([self.vectors.index(key) for key in heads], topn))
         return [
-            Sense(
-                keys[of - first],
-                round(float(shares[members[of]].sum()), 4),
-                [(key, round(cosine, 4)) for key, cosine in found],
-                [keys[row - first] for row in sorted(members[of], key=lambda row: (row != of, -float(shares[row])))],
-            )
-            for of, found in zip(ranked, near, strict=True)
+            [
+                Sense(
+                    self._key_of_row(group[0]),
+                    round(share, 4),
+                    [(key, round(cosine, 4)) for key, cosine in next(near)],
+                    [self._key_of_row(row) for row in group],
+                )
+                for group, share in own
+            ]
+            for own in grouped
         ]
+
+    def _grouped(self, number: int, dial: float) -> list[tuple[list[int], float]]:
+        """The rows of a word that are one at a granularity, the commonest first, and the share of each group."""
+        first, n = self._first[number], self._n_senses[number]
+        head: Sequence[int] = range(first, first + n)
+        if n > 1 and dial < 1 and self.merging is not None:
+            head = self.merging.representatives(dial)[first : first + n].tolist()
+        members: dict[int, list[int]] = {}
+        for row, of in zip(range(first, first + n), head, strict=True):
+            members.setdefault(of, []).append(row)
+        shares = self._shares
+        groups = [
+            (sorted(rows, key=lambda row: (row != of, -shares[row])), sum(shares[row] for row in rows))
+            for of, rows in members.items()
+        ]
+        return sorted(groups, key=lambda group: -group[1])
+
+    def _key_of_row(self, row: int) -> str:
+        return f"{self.vocabulary.words[self._word_of_row[row]]}#{self._numbers[row]}"
 
     def tree(self, word: str) -> "Tree":
         """How the senses of a word merge as the granularity falls."""
@@ -299,6 +325,14 @@ class Model:
         return self.network.inventory.n_senses.tolist()
 
     @cached_property
+    def _word_of_row(self) -> list[int]:
+        return self.network.inventory.word_of_sense.tolist()
+
+    @cached_property
+    def _shares(self) -> list[float]:
+        return self.network.shares().tolist()
+
+    @cached_property
     def _numbers(self) -> list[int]:
         return self.network.inventory.numbers.tolist()
 
@@ -328,6 +362,30 @@ class Model:
             f"polylm.Model({inventory.n_words:,} words, {inventory.n_rows:,} senses, "
             f"granularity {self.granularity:g}, {self.device})"
         )
+
+    def facts(self) -> dict[str, object]:
+        """What can be told of it in numbers."""
+        network, inventory = self.network, self.network.inventory
+        several = inventory.poly_words
+        return {
+            "folder": None if self.folder is None else str(self.folder),
+            "words": inventory.n_words,
+            "words_of_several_senses": len(several),
+            "senses": inventory.n_rows,
+            "senses_at_this_granularity": self._count_senses(),
+            "granularity": self.granularity,
+            "effective_senses": round(float(network.effective_senses()[several].mean()), 2) if len(several) else 1.0,
+            "parameters": sum(parameter.numel() for parameter in network.parameters()),
+            "contextualizer": network.config.contextualizer,
+            "d_model": network.config.d_model,
+            "layers": [network.config.n_layers_d if network.c_d is not None else 0, network.config.n_layers_p],
+            "max_length": network.config.max_length,
+        }
+
+    def _count_senses(self) -> int:
+        if self.merging is None or self.granularity >= 1:
+            return self.network.inventory.n_rows
+        return len(self.merging.representatives(self.granularity).unique())  # type: ignore[no-untyped-call]
 
     def prune(self, least: float = 0.01) -> "Model":
         """A smaller model without senses that are meant in less than this share of their word's occurrences.
@@ -366,7 +424,7 @@ def load(
     bfloat16 is half as fast again on processors that have it, and may change a probability in its second digit.
     """
     if path is None and not PRETRAINED.is_dir():
-        raise UserError("no English model is bundled yet: name the folder of a model")
+        raise UserError("this installation has no English model: install polylm again, or name the folder of a model")
     folder = PRETRAINED if path is None else Path(path)
     network, merging = from_pretrained(folder)
     if not (folder / VOCABULARY).exists() or not (folder / TEXT).exists():
@@ -374,7 +432,9 @@ def load(
     vocabulary = Vocabulary.load(folder / VOCABULARY)
     settings = TextSettings.load(folder / TEXT)
     about = {"merging": merging, "granularity": granularity, "device": device, "precision": precision}
-    return Model(network, vocabulary, settings, **about)  # type: ignore[arg-type]
+    model = Model(network, vocabulary, settings, **about)  # type: ignore[arg-type]
+    model.folder = folder
+    return model
 
 
 def default_dial(merging: Granularity | None) -> float:

@@ -1,16 +1,18 @@
 """A model on disk: config.json, model.safetensors and whatever else its maker lays beside them. Never pickle.
 
-Matrices may be stored in float32, float16, or int8 with one scale a row; they are float32 again when loaded. Everything
-is checked on the way in: a file that is cut off, has other shapes or keys, or comes from a newer version is refused.
+Matrices may be stored in float32, float16, or int8 with one scale a row; int6 is int8 with the sense vectors, which are
+most of a model, in six bits. They are float32 again when loaded. Everything is checked on the way in: a file that is
+cut off, has other shapes or keys, or comes from a newer version is refused.
 """
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from polylm.atomic import write_bytes
 from polylm.errors import UserError
@@ -21,7 +23,8 @@ from polylm.model.polylm import PolyLM
 
 FORMAT = 1
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
-Precision = Literal["float32", "float16", "int8"]
+SMALL = ("int8", "int6")
+Precision = Literal["float32", "float16", "int8", "int6"]
 
 
 def save_pretrained(
@@ -35,8 +38,8 @@ def save_pretrained(
     """Write a model. `files` are laid beside it: vocabulary, text settings, model card. The configuration is last."""
     from safetensors.torch import save
 
-    if precision not in ("float32", "float16", "int8"):
-        raise UserError(f"{precision!r} is not a precision: choose float32, float16 or int8")
+    if precision not in get_args(Precision):
+        raise UserError(f"{precision!r} is not a precision: choose {', '.join(get_args(Precision))}")
     if granularity is not None and granularity.counted_on is not model.inventory:
         raise UserError("the confusions were counted on other senses than the model has now: count them again")
     folder = Path(folder)
@@ -45,15 +48,16 @@ def save_pretrained(
     except (FileExistsError, NotADirectoryError):
         raise UserError(f"{folder} is a file: name a folder to write to") from None
     tensors: dict[str, Tensor] = {
-        "inventory.n_senses": model.inventory.n_senses.int(),
-        "inventory.numbers": model.inventory.numbers.to(
-            torch.uint8 if model.inventory.numbers.max() < 256 else torch.int32
-        ),
+        "inventory.n_senses": _small(model.inventory.n_senses),
+        "inventory.numbers": _small(model.inventory.numbers),
     }
     for name, tensor in model.state_dict().items():
         tensors.update(_stored(name, tensor.detach(), precision))
     if granularity is not None:
-        tensors["confusion.products"], tensors["confusion.shares"] = granularity.products, granularity.shares
+        products, shares = granularity.products, granularity.shares
+        if precision in SMALL:  # G is symmetric
+            products, shares = products[(slice(None), *_upper(products.shape[-1]))].half(), shares.half()
+        tensors["confusion.products"], tensors["confusion.shares"] = products, shares
     for name, data in {"README.md": _model_card(model, precision), **(files or {})}.items():
         write_bytes(folder / name, data)
     write_bytes(folder / WEIGHTS, save({name: tensor.cpu().clone() for name, tensor in tensors.items()}))
@@ -89,13 +93,14 @@ def _load(folder: Path) -> tuple[PolyLM, Granularity | None]:
         numbers=tensors.pop("inventory.numbers"),
     )
     config = ModelConfig.from_dict(description["model"])
-    products, shares = tensors.pop("confusion.products", None), tensors.pop("confusion.shares", None)
+    products, shares = _whole(tensors.pop("confusion.products", None)), tensors.pop("confusion.shares", None)
     offset_words = tensors.get("offset_words", torch.zeros(0))
     state = _restored(tensors, folder)
     del tensors
     given = state.get("embeddings")
     fits = given is not None and given.shape == (inventory.n_rows, config.d_model)  # else the check below says so
-    model = PolyLM(config, inventory, n_offsets=len(offset_words), embeddings=given if fits else None)
+    with _Unfilled():
+        model = PolyLM(config, inventory, n_offsets=len(offset_words), embeddings=given if fits else None)
     _check(state, model.state_dict(), folder)
     model.load_state_dict(state, assign=True)
     if (model.offset_words < 0).any() or (model.offset_words >= inventory.n_words).any():
@@ -108,6 +113,15 @@ def _load(folder: Path) -> tuple[PolyLM, Granularity | None]:
     if products.shape != (len(model.inventory.poly_words), k, k) or shares.shape != products.shape[:2]:
         raise UserError(f"{folder / WEIGHTS} is damaged: its confusions do not fit its senses")
     return model.eval(), Granularity(model.inventory, products, shares, dial=float(description.get("granularity", 1.0)))
+
+
+class _Unfilled(TorchFunctionMode):
+    """Weights that are read from a file need no random numbers first."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function in (torch.Tensor.normal_, torch.Tensor.uniform_):
+            return args[0]
+        return function(*args, **(kwargs or {}))
 
 
 def _model_card(model: PolyLM, precision: str) -> bytes:
@@ -131,6 +145,27 @@ Made by polylm, after PolyLM (Ansell, Bravo-Marquez and Pfahringer, EACL 2021).
 """.encode()
 
 
+def _small(numbers: Tensor) -> Tensor:
+    return numbers.to(torch.uint8 if not len(numbers) or numbers.max() < 256 else torch.int32)
+
+
+def _upper(k: int) -> tuple[Tensor, Tensor]:
+    """The places of a symmetric matrix (k, k) on and above its diagonal."""
+    row, column = torch.triu_indices(k, k)
+    return row, column
+
+
+def _whole(products: Tensor | None) -> Tensor | None:
+    """Symmetric matrices (P, k, k) of which only the upper half (P, k (k + 1) / 2) may have been stored."""
+    if products is None or products.ndim != 2:
+        return products
+    k = int((2 * products.shape[1]) ** 0.5)
+    whole = torch.zeros(len(products), k, k)
+    row, column = _upper(k)
+    whole[:, row, column] = whole[:, column, row] = products.float()
+    return whole
+
+
 def _stored(name: str, tensor: Tensor, precision: Precision) -> dict[str, Tensor]:
     """A tensor as it is written: matrices in the precision asked for, scores in float32."""
     if not tensor.is_floating_point():
@@ -142,19 +177,39 @@ def _stored(name: str, tensor: Tensor, precision: Precision) -> dict[str, Tensor
         return {name: tensor}
     if precision == "float16":
         return {name: tensor.half()}
-    scales = tensor.abs().amax(dim=1).clamp(min=1e-12) / 127  # (rows,)
+    if precision == "int6" and name in ("embeddings", "input_offsets") and tensor.shape[1] % 4 == 0:
+        scales = _scales(tensor, 31)
+        return {f"{name}.int6": _packed(torch.round(tensor / scales[:, None])), f"{name}.scales": scales}
+    scales = _scales(tensor, 127)
     return {f"{name}.int8": torch.round(tensor / scales[:, None]).to(torch.int8), f"{name}.scales": scales}
+
+
+def _scales(tensor: Tensor, largest: int) -> Tensor:
+    return tensor.abs().amax(dim=1).clamp(min=1e-12) / largest  # (rows,)
+
+
+def _packed(values: Tensor) -> Tensor:
+    """Whole numbers from -32 to 31 (n, d), four in three bytes (n, 3 d / 4)."""
+    a, b, c, d = (values + 32).to(torch.uint8).view(len(values), values.shape[1] // 4, 4).unbind(-1)
+    return torch.stack((a << 2 | b >> 4, b << 4 | c >> 2, c << 6 | d), dim=-1).flatten(1)
+
+
+def _unpacked(packed: Tensor) -> Tensor:
+    x, y, z = packed.view(len(packed), packed.shape[1] // 3, 3).unbind(-1)
+    values = torch.stack((x >> 2, (x << 4 | y >> 4) & 63, (y << 2 | z >> 6) & 63, z & 63), dim=-1)
+    return values.flatten(1).float().sub_(32)
 
 
 def _restored(tensors: dict[str, Tensor], folder: Path) -> dict[str, Tensor]:
     state = {}
     for name, tensor in tensors.items():
-        if name.endswith(".int8"):
-            plain = name.removesuffix(".int8")
+        plain, _, kind = name.rpartition(".")
+        if kind in SMALL:
             if f"{plain}.scales" not in tensors:
                 raise UserError(f"{folder / WEIGHTS} is damaged: {plain}.scales is missing")
-            state[plain] = tensor.float().mul_(tensors[f"{plain}.scales"][:, None])
-        elif f"{name.removesuffix('.scales')}.int8" not in tensors:
+            values = _unpacked(tensor) if kind == "int6" else tensor.float()
+            state[plain] = values.mul_(tensors[f"{plain}.scales"][:, None])
+        elif kind != "scales" or not {f"{plain}.int8", f"{plain}.int6"} & set(tensors):
             state[name] = tensor.float() if tensor.is_floating_point() else tensor
     return state
 

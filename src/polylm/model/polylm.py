@@ -183,14 +183,17 @@ class PolyLM(nn.Module):
 
     def read(self, words: Tensor, segments: Tensor | None = None) -> Reading:
         """Both layers on texts (B, T): Eqs. 6 to 8, and y^P."""
-        x_p, log_q_d = self._prediction_inputs(words, segments)
+        x_p, log_q_d = self.prediction_inputs(words, segments)
         return Reading(log_q_d, self.c_p(x_p, segments))
 
-    def outputs_at(self, words: Tensor, at: Tensor, segments: Tensor | None = None) -> Tensor:
-        """y^P (n, d) at the places `at` (n,) among B * T: less work than `read`."""
-        return at_places(self.c_p, self._prediction_inputs(words, segments)[0], segments, at)
+    def outputs_at(
+        self, words: Tensor, at: Tensor, segments: Tensor | None = None, *, x_p: Tensor | None = None
+    ) -> Tensor:
+        """y^P (n, d) at the places `at` (n,) among B * T: less work than `read`, and less still where x^P is known."""
+        inputs = self.prediction_inputs(words, segments)[0] if x_p is None else x_p
+        return at_places(self.c_p, inputs, segments, at)
 
-    def _prediction_inputs(self, words: Tensor, segments: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def prediction_inputs(self, words: Tensor, segments: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """x^P (B, T, d), and log q^D (B, T, k) where there is a disambiguation layer."""
         self._check_length(words)
         x = F.embedding(words, self._inputs())

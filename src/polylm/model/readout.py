@@ -1,8 +1,11 @@
 """Which sense does each word of a text have? q^D, q^P, or both.
 
-q^D needs one pass of C^D over the text as it is. q^P needs the word masked: every seventh word of several senses is
-masked at a time, which is about the rate of training, so seven passes read a text. Where only some words are asked
-about, only they are masked: one word takes one pass.
+q^D needs one pass of C^D over the text as it is. q^P needs the word masked: every fourth word of several senses is
+masked at a time, which is about the rate of training (more than half of the words of English text have several), so
+four passes read a text. Where only some words are asked about, only they are masked: one word takes one pass.
+
+A whole text with both is read with one pass of C^D: what it makes of the words that are not masked is used in all four
+passes of C^P. (The development set has AVG 71.2 so and 71.4 with C^D in each pass; 99 % of the senses are the same.)
 """
 
 from typing import Literal, NamedTuple
@@ -13,7 +16,7 @@ from torch import Tensor
 from polylm.model.polylm import PolyLM
 
 Source = Literal["both", "prediction", "disambiguation"]
-EVERY = 7
+EVERY = 4
 TOKENS = {"cpu": 2048, "cuda": 65536}  # of masked texts that are read together
 
 
@@ -33,21 +36,24 @@ def sense_distributions(
         return torch.zeros(*words.shape, model.inventory.max_senses, device=words.device)
     if source == "disambiguation":
         return model.disambiguation_probs(words, segments)
-    log_q_p = _masked_log_probs(model, words, mask, segments)
     if source == "prediction":
-        return log_q_p.exp()
-    log_q_d = model.disambiguation_log_probs(words, segments)
+        return _masked_log_probs(model, words, mask, segments).exp()
+    x_p, log_q_d = model.prediction_inputs(words, segments)
+    assert log_q_d is not None
+    log_q_p = _masked_log_probs(model, words, mask, segments, x_p)
     return (weight * log_q_p + (1 - weight) * log_q_d).softmax(dim=-1)
 
 
-def _masked_log_probs(model: PolyLM, words: Tensor, mask: int, segments: Tensor | None) -> Tensor:
+def _masked_log_probs(
+    model: PolyLM, words: Tensor, mask: int, segments: Tensor | None, x_p: Tensor | None = None
+) -> Tensor:
     """log q^P (B, T, k), each ambiguous word masked in one of the passes."""
     ambiguous = model.inventory.n_senses[words] > 1
     rows, own = model.inventory.rows(words)
     log_q = torch.full(rows.shape, -torch.inf, device=words.device).masked_fill(own & ~ambiguous.unsqueeze(-1), 0.0)
     if bool(ambiguous.any()):
         row, position = ambiguous.nonzero(as_tuple=True)
-        y_p = _masked_outputs(model, words, row, position, mask, segments)
+        y_p = _masked_outputs(model, words, row, position, mask, segments, x_p)
         log_q[row, position] = model.own_log_probs(words[row, position], y_p).to(log_q.dtype)
     return log_q
 
@@ -98,11 +104,18 @@ def _resolved(model: PolyLM, source: Source, weight: float) -> Source:
 
 
 def _masked_outputs(
-    model: PolyLM, words: Tensor, row: Tensor, position: Tensor, mask: int, segments: Tensor | None
+    model: PolyLM,
+    words: Tensor,
+    row: Tensor,
+    position: Tensor,
+    mask: int,
+    segments: Tensor | None,
+    x_p: Tensor | None = None,
 ) -> Tensor:
     """y^P (n, d) of words that are masked, those of one text in as many turns as it takes.
 
-    A text in one turn is a text of its own: those of all turns are read together, some at a time.
+    A text in one turn is a text of its own: those of all turns are read together, some at a time. `x_p` (B, T, d) is
+    what C^D makes of the text as it is, if that will do for the words that are not masked.
     """
     asked = torch.zeros_like(words, dtype=torch.bool)
     asked[row, position] = True
@@ -118,6 +131,11 @@ def _masked_outputs(
         places = (member[mine] - first) * words.shape[1] + position[mine]
         masked.view(-1)[places] = mask
         there = None if segments is None else segments[of_text[part]]
+        inputs = None
+        if x_p is not None:
+            inputs = x_p[of_text[part]]  # a copy
+            inputs.view(-1, inputs.shape[-1])[places] = model.embeddings[model.inventory.first[mask]].to(inputs.dtype)
         more = places.new_zeros(-len(places) % 64)  # few shapes: a processor keeps what it made for each
-        outputs[mine] = model.outputs_at(masked, torch.cat((places, more)), there)[: len(places)].to(outputs.dtype)
+        at = torch.cat((places, more))
+        outputs[mine] = model.outputs_at(masked, at, there, x_p=inputs)[: len(places)].to(outputs.dtype)
     return outputs

@@ -82,6 +82,13 @@ def lemmas_of(word: str, pos: str) -> tuple[str, ...]:
     return found
 
 
+def forms_of(lemma: str) -> tuple[str, ...]:
+    """A lemma and every form that it may have in a text."""
+    inflections: dict[str, tuple[str, ...]] = _import_lemminflect().getAllInflections(lemma)
+    regular = _import_lemminflect().getAllInflectionsOOV(lemma, "NOUN") if not inflections else {}
+    return tuple(dict.fromkeys((lemma, *(form for own in (*inflections.values(), *regular.values()) for form in own))))
+
+
 @contextmanager
 def _hidden(name: str) -> Iterator[None]:
     """Make `import name` fail inside the block, unless the module is loaded already."""

@@ -1,0 +1,66 @@
+"""Examples: whole sentences that have the word, the clearest first."""
+
+import gzip
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polylm.errors import UserError
+from polylm.explore.examples import WORDS, find_examples, sentences_of
+
+LINES = [
+    "He sat on the bank of the river. No. The cold water was at the banks of it all day!",
+    'A cold wind blew over the water and the house. "The bank was in the city," he said to her.',
+    "the bank is without a capital here so it is left out.",
+    "He sat on the bank of the river.",
+]
+
+
+@pytest.fixture
+def texts(tmp_path):
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("\n".join(LINES))
+    (tmp_path / "texts" / "b.txt.gz").write_bytes(gzip.compress(b"She was waiting at the cold banks for the money."))
+    return tmp_path / "texts"
+
+
+def test_sentences():
+    assert list(sentences_of(LINES[0])) == [
+        "He sat on the bank of the river.",
+        "The cold water was at the banks of it all day!",
+    ]
+    assert list(sentences_of(LINES[2])) == []
+    assert list(sentences_of("Short one. " + "Far too long " * 20 + ".")) == []
+
+
+@given(st.text(alphabet='ab A.!?"( \n', max_size=200))
+def test_sentences_are_parts_of_the_line(line):
+    for sentence in sentences_of(line):
+        assert sentence in line
+        assert len(sentence.split()) in WORDS
+
+
+def test_found_and_ranked(model, texts):
+    found = find_examples(model, [texts], words=["banks"], n=2, granularity=1.0)
+    assert set(found) <= {"bank#1", "bank#2", "bank#3"}
+    every = [example for own in found.values() for example in own]
+    assert {example.text[example.start : example.end].lower() for example in every} <= {"bank", "banks"}
+    assert len({example.text for example in every}) == len(every)  # the sentence that stands twice is shown once
+    more = find_examples(model, [texts], words=["bank"], n=9, granularity=1.0)
+    assert any("money" in example.text for own in more.values() for example in own)  # from the compressed file
+    for key, own in found.items():
+        assert len(own) <= 2
+        for example in own:
+            (token,) = [t for t in model.tag(example.text, granularity=1.0) if t.start == example.start]
+            assert token.sense == key
+            assert token.probability == pytest.approx(example.probability, abs=1e-3)
+
+
+def test_all_words(model, texts):
+    seen = []
+    found = find_examples(model, [texts], n=1, report=lambda done, total: seen.append((done, total)))
+    assert {"river#1", "water#1"} <= set(found)
+    assert seen[-1][0] == seen[-1][1]
+    with pytest.raises(UserError, match="there is no file or folder"):
+        find_examples(model, [texts / "none"])
