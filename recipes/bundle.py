@@ -24,7 +24,7 @@ def main() -> None:
     before = model.network.inventory.n_rows
     model = model.prune(options.least)
     card = options.card.read_text(encoding="utf-8") if options.card else None
-    model.save_pretrained(options.out, precision=options.precision, card=card)
+    model.save_pretrained(options.out, precision=options.precision, card=card, labels=True)
     size = sum(path.stat().st_size for path in options.out.iterdir())
     print(f"{options.out}: {model.network.inventory.n_rows:,} of {before:,} senses, {size / 1e6:.1f} MB")
 

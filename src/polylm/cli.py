@@ -140,7 +140,7 @@ def tag(
         return
     table = sys.stdout.isatty() and not as_json
     for line, tokens in loaded.tag_lines(lines, source=source):
-        labels = loaded.labels([token.sense for token in tokens])
+        labels = loaded.labels([token.sense for token in tokens])  # saved with the English model: a look-up
         if table:
             rows = [
                 [token.text, token.lemma, token.sense or "", probability(token.probability), label]

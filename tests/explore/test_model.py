@@ -1,5 +1,6 @@
 """Model: what belongs together is saved and loaded together."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -45,6 +46,22 @@ def test_what_does_not_fit(tmp_path, monkeypatch):
         polylm.load()
     with pytest.raises(UserError, match="there is no folder"):
         polylm.load(tmp_path / "none")
+
+
+def test_labels_are_saved(tmp_path):
+    model = make_model()
+    model.save_pretrained(tmp_path, labels=True)
+    again = polylm.load(tmp_path, device="cpu")
+    keys = [*again.vectors.keys, None]
+    assert again.labels(keys) == model.labels(keys)
+    assert again.label("bank#1").count(" ") == 2
+    assert again.label("river#1") == ""
+    (tmp_path / "labels.npy").write_bytes(b"nothing")
+    with pytest.raises(UserError, match="labels.npy is damaged"):
+        polylm.load(tmp_path)
+    np.save(tmp_path / "labels.npy", np.zeros((5, 3)))
+    with pytest.raises(UserError, match="does not belong to this model"):
+        polylm.load(tmp_path)
 
 
 def test_precision(tmp_path):

@@ -15,7 +15,7 @@ def english():
 
 def test_it_is_small_and_says_what_it_is():
     files = {path.name: path.stat().st_size for path in PRETRAINED.iterdir()}
-    assert set(files) == {"README.md", "config.json", "model.safetensors", "text.json", "vocabulary.tsv"}
+    assert set(files) == {"README.md", "config.json", "labels.npy", "model.safetensors", "text.json", "vocabulary.tsv"}
     assert sum(files.values()) <= 40e6
     card = (PRETRAINED / "README.md").read_text(encoding="utf-8")
     for part in ("## How it was made", "licence", "## How good it is", "## What it cannot do"):

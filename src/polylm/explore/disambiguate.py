@@ -6,7 +6,7 @@ from the edges. Windows of many texts are read together, those of like length at
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +41,10 @@ class TaggedToken:
     distribution: dict[str, float] = field(default_factory=dict)  # sense keys, most probable first
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {name: getattr(self, name) for name in _FIELDS}
+
+
+_FIELDS = tuple(one.name for one in fields(TaggedToken))
 
 
 def tag_many(

@@ -4,8 +4,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -26,7 +27,8 @@ from polylm.text.pipeline import TextPipeline, TextSettings
 
 T = TypeVar("T")
 Compute = Literal["auto", "float32", "bfloat16"]
-VOCABULARY, TEXT = "vocabulary.tsv", "text.json"
+VOCABULARY, TEXT, LABELS = "vocabulary.tsv", "text.json", "labels.npy"
+LABEL = 3  # words
 PRETRAINED = Path(__file__).parent.parent / "pretrained" / "english"
 
 
@@ -85,6 +87,7 @@ class Model:
         self.pipeline = TextPipeline(vocabulary, settings)
         self.merging = merging
         self._labels: dict[str, str] = {}
+        self._saved_labels: NDArray[np.integer[Any]] | None = None
         self.folder: Path | None = None  # where it was loaded from
         self.granularity = checked_dial(granularity if granularity is not None else default_dial(merging), merging)
 
@@ -201,10 +204,28 @@ class Model:
         for key in new:
             self._labels[key] = ""
         several = [key for key in new if self._n_senses[self.vocabulary[word_of(key)]] > 1]
-        near = self.vectors.nearest([self.vectors.index(key) for key in several], 3) if several else []
-        for key, found in zip(several, near, strict=True):
-            self._labels[key] = " ".join(word_of(other) for other, _ in found)
+        if self._saved_labels is not None:
+            for key in several:
+                self._labels[key] = " ".join(self.vocabulary.words[i] for i in self._saved_labels[self._row_of(key)])
+        elif several:
+            near = self.vectors.nearest([self.vectors.index(key) for key in several], LABEL)
+            for key, found in zip(several, near, strict=True):
+                self._labels[key] = " ".join(word_of(other) for other, _ in found)
         return ["" if key is None else self._labels[key] for key in keys]
+
+    def _row_of(self, key: str) -> int:
+        number = self.vocabulary[word_of(key)]
+        return self._first[number] + self.keys_of(number).index(key)
+
+    def _label_table(self) -> NDArray[np.integer[Any]]:
+        """(S, 3) the numbers of the words in the label of each sense of several; zeros elsewhere."""
+        kind = np.uint16 if len(self.vocabulary) < 1 << 16 else np.uint32
+        table = np.zeros((self.network.inventory.n_rows, LABEL), dtype=kind)
+        several = [key for key in self.vectors.keys if self._n_senses[self.vocabulary[word_of(key)]] > 1]
+        near = self.vectors.nearest([self.vectors.index(key) for key in several], LABEL)
+        for key, found in zip(several, near, strict=True):
+            table[self._row_of(key), : len(found)] = [self.vocabulary[word_of(other)] for other, _ in found]
+        return table
 
     def has_senses(self, number: int) -> bool:
         """Whether a word is one: not a marker, a special symbol or punctuation."""
@@ -401,13 +422,22 @@ class Model:
         about = {"merging": merging, "granularity": self.granularity, "device": device, "precision": self.precision}
         return Model(network, self.vocabulary, self.pipeline.settings, **about)  # type: ignore[arg-type]
 
-    def save_pretrained(self, folder: str | Path, *, precision: Precision = "float32", card: str | None = None) -> None:
-        """Write everything that `polylm.load` needs; `card` is its README.md, by default what can be told of it."""
+    def save_pretrained(
+        self, folder: str | Path, *, precision: Precision = "float32", card: str | None = None, labels: bool = False
+    ) -> None:
+        """Write everything that `polylm.load` needs; `card` is its README.md, by default what can be told of it.
+
+        `labels`: also what each sense is like, which takes a while once and spares it whenever long texts are tagged.
+        """
         if self.merging is not None:
             self.merging.dial = self.granularity
         files = {VOCABULARY: self.vocabulary.to_bytes(), TEXT: self.pipeline.settings.to_bytes()}
         if card is not None:
             files["README.md"] = card.encode()
+        if labels:
+            buffer = BytesIO()
+            np.save(buffer, self._label_table())
+            files[LABELS] = buffer.getvalue()
         save_pretrained(self.network, folder, granularity=self.merging, precision=precision, files=files)
 
 
@@ -434,7 +464,19 @@ def load(
     about = {"merging": merging, "granularity": granularity, "device": device, "precision": precision}
     model = Model(network, vocabulary, settings, **about)  # type: ignore[arg-type]
     model.folder = folder
+    if (folder / LABELS).exists():
+        model._saved_labels = _read_labels(folder / LABELS, model)
     return model
+
+
+def _read_labels(path: Path, model: Model) -> NDArray[np.integer[Any]]:
+    try:
+        table: NDArray[np.integer[Any]] = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, OSError):
+        raise UserError(f"{path} is damaged: remove it, and labels are made anew") from None
+    if table.shape != (model.network.inventory.n_rows, LABEL) or table.max(initial=0) >= len(model.vocabulary):
+        raise UserError(f"{path} does not belong to this model: remove it, and labels are made anew")
+    return table
 
 
 def default_dial(merging: Granularity | None) -> float:

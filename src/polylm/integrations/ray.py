@@ -1,10 +1,21 @@
-"""polylm on a Ray cluster (`polylm[ray]`): text is prepared by tasks on the cluster's nodes."""
+"""polylm on a Ray cluster (`polylm[ray]`): text is prepared, and tagged, on the cluster's nodes."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from polylm.corpus.engine import Engine
+from polylm.corpus.sources import Source as TextFile
+from polylm.corpus.sources import lines_of
 from polylm.errors import UserError
+
+if TYPE_CHECKING:
+    import pyarrow
+    import ray.data
+
+    from polylm.device import Device
+    from polylm.model.readout import Source
 
 
 def ray_engine(workers: int | None = None) -> Engine:
@@ -51,3 +62,184 @@ def ray_engine(workers: int | None = None) -> Engine:
                 ray.shutdown()
 
     return run
+
+
+# Tagging
+
+
+class SenseTagger:
+    """What a worker of the cluster keeps: a model, loaded once. It tags a column of texts, batch by batch."""
+
+    def __init__(
+        self,
+        model: str | None = None,
+        column: str = "text",
+        source: "Source" = "both",
+        granularity: float | None = None,
+        device: "Device" = "auto",
+    ) -> None:
+        from polylm.explore.model import load
+
+        self.model = load(model, device=device, granularity=granularity)
+        self.column, self.source = column, source
+
+    def __call__(self, batch: "pyarrow.Table") -> "pyarrow.Table":
+        """The batch with a column `senses`: for each text a list of words, each with its offsets, lemma and sense."""
+        import pyarrow
+
+        if self.column not in batch.column_names:
+            raise UserError(f"there is no column {self.column!r}: there are {', '.join(batch.column_names)}")
+        texts = [text or "" for text in batch.column(self.column).to_pylist()]
+        tagged = [
+            [{name: getattr(token, name) for name in _FIELDS} for token in tokens]
+            for tokens in self.model.tag_many(texts, source=self.source)
+        ]
+        return batch.append_column("senses", pyarrow.array(tagged, type=_type()))
+
+
+_FIELDS = {
+    "text": "string",
+    "start": "int32",
+    "end": "int32",
+    "lemma": "string",
+    "marker": "string",
+    "sense": "string",
+    "probability": "float32",
+}
+
+
+def _type() -> "pyarrow.DataType":
+    import pyarrow
+
+    return pyarrow.list_(pyarrow.struct([(name, getattr(pyarrow, kind)()) for name, kind in _FIELDS.items()]))
+
+
+def tag_dataset(
+    dataset: "ray.data.Dataset",
+    *,
+    column: str = "text",
+    model: str | Path | None = None,
+    source: "Source" = "both",
+    granularity: float | None = None,
+    gpu: bool = False,
+    workers: int | None = None,
+    batch_size: int = 256,
+) -> "ray.data.Dataset":
+    """A data set of Ray with a column `senses`; lazy, as Ray's are. Each worker has a core or a GPU, and the model."""
+    settings = _settings(model, column, source, granularity, gpu)
+    return dataset.map_batches(
+        SenseTagger,
+        fn_constructor_kwargs=settings,
+        batch_size=batch_size,
+        batch_format="pyarrow",
+        **_resources(gpu, workers),
+    )
+
+
+def tag_folder(
+    texts: str | Path,
+    out: str | Path,
+    *,
+    column: str = "text",
+    model: str | Path | None = None,
+    source: "Source" = "both",
+    granularity: float | None = None,
+    gpu: bool = False,
+    workers: int | None = None,
+) -> list[Path]:
+    """Tag every Parquet and text file of a folder on the cluster; a Parquet file each in `out`, which all nodes see.
+
+    A file appears when it is whole, and one that is there is not made again: killed and started anew, it goes on. A
+    text file has a text a line, and may be compressed. What was written is returned.
+    """
+    texts, out = Path(texts), Path(out)
+    if not texts.is_dir():
+        raise UserError(f"there is no folder {texts}")
+    files = sorted(path for path in texts.iterdir() if path.is_file() and not path.name.startswith("."))
+    if not files:
+        raise UserError(f"the folder {texts} has no text in it")
+    if out.resolve() == texts.resolve():
+        raise UserError(f"{out} holds the texts: name another folder to write to")
+    out.mkdir(parents=True, exist_ok=True)
+    pending = [path for path in files if not _tagged(out, path).exists()]
+    if pending:
+        try:
+            import ray.data
+        except ImportError:
+            raise UserError("tagging on a cluster needs Ray: pip install 'polylm[ray]'") from None
+        work = ray.data.from_items(
+            [{"file": str(path.resolve()), "out": str(_tagged(out, path).resolve())} for path in pending],
+            override_num_blocks=len(pending),
+        )
+        work.map(
+            FileTagger,  # type: ignore[arg-type]
+            fn_constructor_kwargs=_settings(model, column, source, granularity, gpu),
+            **_resources(gpu, workers or min(len(pending), _cores())),
+        ).materialize()
+    return [_tagged(out, path) for path in files]
+
+
+class FileTagger(SenseTagger):
+    """A worker that tags whole files."""
+
+    def __call__(self, row: Any) -> Any:
+        """From `file` to `out`, some rows at a time."""
+        import pyarrow.parquet
+
+        from polylm.atomic import replacing
+
+        writer = None
+        with replacing(row["out"]) as file:
+            for table in _tables(Path(row["file"]), self.column):
+                tagged = super().__call__(table)
+                writer = writer or pyarrow.parquet.ParquetWriter(file, tagged.schema)
+                writer.write_table(tagged)
+            if writer is None:
+                empty = super().__call__(pyarrow.table({self.column: pyarrow.array([], pyarrow.string())}))
+                writer = pyarrow.parquet.ParquetWriter(file, empty.schema)
+            writer.close()
+        return row
+
+
+def _tables(path: Path, column: str) -> "Iterator[pyarrow.Table]":
+    """The rows of a Parquet file, or the lines of a text file under the name of the column."""
+    import pyarrow.parquet
+
+    if path.suffix == ".parquet":
+        for batch in pyarrow.parquet.ParquetFile(path).iter_batches(4096):
+            yield pyarrow.Table.from_batches([batch])
+        return
+    for chunk in TextFile(path).chunks():
+        lines = [line for line in lines_of(chunk) if line.strip()]
+        yield pyarrow.table({column: pyarrow.array(lines, pyarrow.string())})
+
+
+def _tagged(out: Path, path: Path) -> Path:
+    return out / (path.name if path.suffix == ".parquet" else f"{path.name}.parquet")
+
+
+def _settings(
+    model: str | Path | None, column: str, source: "Source", granularity: float | None, gpu: bool
+) -> dict[str, Any]:
+    return {
+        "model": None if model is None else str(Path(model).resolve()),
+        "column": column,
+        "source": source,
+        "granularity": granularity,
+        "device": "cuda" if gpu else "cpu",
+    }
+
+
+def _resources(gpu: bool, workers: int | None) -> dict[str, Any]:
+    if workers is not None and workers < 1:
+        raise UserError(f"{workers} workers cannot do anything: ask for 1 or more")
+    return {"num_gpus": 1 if gpu else 0, "num_cpus": 1, "concurrency": (1, workers or _cores())}
+
+
+def _cores() -> int:
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(log_to_driver=False, include_dashboard=False)
+    resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    return max(int(resources.get("CPU", 1)), 1)
