@@ -301,7 +301,7 @@ def members(group):
 @pytest.mark.slow
 def test_stopped_by_control_c(text_files, tmp_path):
     big = tmp_path / "big.txt"
-    big.write_text("\n".join(make_lines(60_000)))
+    big.write_text("\n".join(make_lines(60_000) * 5))  # long enough to be at work still, on a busy machine too
     process = run_prepare([*text_files, big], tmp_path / "out", "--workers", "2", start_new_session=True)
     deadline = time.monotonic() + 30
     while not list((tmp_path / "out").glob(".work/*.npz")) and time.monotonic() < deadline:

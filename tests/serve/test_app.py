@@ -23,6 +23,7 @@ def test_tag(client, model):
     assert found["text"] == TEXT
     for token, expected in zip(found["tokens"], model.tag(TEXT, granularity=0.5), strict=True):
         assert token.pop("n_senses") == {"bank": 2}.get(expected.lemma, 0 if expected.sense is None else 1)
+        assert token.pop("label") == model.label(expected.sense)
         assert token == expected.to_dict()
     assert client.post("/api/tag", json={"text": ""}).json()["tokens"] == []
     fine = client.post("/api/tag", json={"text": TEXT, "granularity": 1}).json()
@@ -38,6 +39,14 @@ def test_senses(client, model):
     assert all(abs(point["x"]) <= 1 and abs(point["y"]) <= 1 for point in points.values())
     one = client.get("/api/senses", params={"word": "river"}).json()
     assert len(one["senses"]) == 1
+
+
+def test_plot(client):
+    points = client.get("/api/plot", params={"word": ["bank", "cold"], "granularity": 0.5, "around": 2}).json()
+    assert {p["key"] for p in points if p["own"]} == {"bank#1", "bank#2", "cold#1", "cold#2"}
+    assert len(points) > 4
+    assert client.get("/api/plot", params={"word": "zyzzyva"}).status_code == 422
+    assert client.get("/api/plot").status_code == 422
 
 
 def test_similar_and_substitutes(client, model):

@@ -88,11 +88,15 @@ def create_app(model: Model) -> FastAPI:
     @app.post("/api/tag")
     @careful
     def tag(request: TagRequest) -> dict[str, Any]:
-        """The words of a text with their senses; `n_senses` is how many a word has at this granularity."""
+        """The words of a text as `polylm tag` gives them; `n_senses` is how many a word has at this granularity."""
         tokens = model.tag(request.text, granularity=request.granularity, source=request.source)
         lemmas = {token.lemma for token in tokens if token.sense is not None}
         n_senses = {lemma: model.n_senses(lemma, granularity=request.granularity) for lemma in lemmas}
-        described = [{**token.to_dict(), "n_senses": n_senses.get(token.lemma, 0)} for token in tokens]
+        labels = model.labels([token.sense for token in tokens])
+        described = [
+            {**token.to_dict(), "label": label, "n_senses": n_senses.get(token.lemma, 0)}
+            for token, label in zip(tokens, labels, strict=True)
+        ]
         return {"text": request.text, "tokens": described}
 
     @app.get("/api/senses")
@@ -105,6 +109,17 @@ def create_app(model: Model) -> FastAPI:
             "senses": [sense.to_dict() for sense in found],
             "map": little_map(model, [(sense.key, [key for key, _ in sense.neighbours[:4]]) for sense in found]),
         }
+
+    @app.get("/api/plot")
+    @careful
+    def plot(
+        word: Annotated[list[str], Query(min_length=1, max_length=20, description="Words, each with its own word=.")],
+        granularity: Dial = None,
+        around: Annotated[int, Query(ge=0, le=20, description="Neighbours of each sense.")] = 4,
+    ) -> list[dict[str, Any]]:
+        """The senses of some words and their neighbours on a plane, from -1 to 1; `own` are the words' senses."""
+        found = [sense for own in model.senses_of(word, granularity=granularity, topn=max(around, 1)) for sense in own]
+        return little_map(model, [(sense.key, [key for key, _ in sense.neighbours[:around]]) for sense in found])
 
     @app.get("/api/similar")
     @careful
