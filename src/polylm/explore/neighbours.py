@@ -77,10 +77,10 @@ class SenseVectors:
             near = (half[part] @ half.T).topk(min(len(every), 8 * topn + 64), dim=1).indices  # more than enough
             cosines = torch.einsum("md,mnd->mn", every[part], every[near])
             order = cosines.argsort(dim=1, descending=True)
-            pairs = zip(cosines.gather(1, order).tolist(), near.gather(1, order).tolist(), part, strict=True)
-            for (values, indices, row), short in zip(pairs, part, strict=True):
+            ranked = cosines.gather(1, order).tolist(), near.gather(1, order).tolist()
+            for values, indices, row in zip(*ranked, part, strict=True):
                 own = self._different_words(values, indices, row, topn)
-                found.append(own if len(own) == topn else self._best(every[[short]] @ every.T, [short], topn)[0])
+                found.append(own if len(own) == topn else self._best(every[[row]] @ every.T, [row], topn)[0])
         return found
 
     def _best(self, table: "Tensor", rows: Sequence[int | None], topn: int) -> list[list[tuple[str, float]]]:
