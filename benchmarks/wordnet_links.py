@@ -15,7 +15,7 @@ from pathlib import Path
 import polylm
 from polylm.evaluation.systems import PolyLMSystem
 from polylm.evaluation.wsd import read_semcor
-from polylm.explore.lexicon import Linker
+from polylm.explore.links import Linker
 from polylm.explore.neighbours import word_of
 from polylm.wordnet import WordNet
 

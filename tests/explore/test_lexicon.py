@@ -7,7 +7,8 @@ import pytest
 
 from polylm.errors import UserError
 from polylm.explore.examples import Example
-from polylm.explore.lexicon import Entry, LexicalSense, Link, Linker, entries, write
+from polylm.explore.lexicon import Entry, LexicalSense, entries, write
+from polylm.explore.links import Link, Linker
 from polylm.wordnet import WordNet
 from tests.test_wordnet import folder as wordnet_folder  # noqa: F401
 

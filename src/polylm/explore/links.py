@@ -1,0 +1,203 @@
+"""Which synset of WordNet is a sense? A guess, with a confidence.
+
+Of each synset of a word we take the words about it: its other members, those of the
+synsets it points to, the words of its gloss and examples. A sense is close to a synset as far as its vector is close to
+theirs, each word with whichever of its senses is nearest; what sets a sense apart from the others of its word counts
+more than what they share. The model also reads the synset's gloss and examples: which sense does it take the word for
+there? WordNet's earlier synsets are favoured. The confidence is a softmax of these scores.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polylm.text.lemmatizer import forms_of, lemmas_of
+from polylm.wordnet import SS_TYPE
+
+if TYPE_CHECKING:
+    from polylm.explore.model import Model
+    from polylm.wordnet import WordNet
+
+CLOSE, APART, CLASS, READ, EARLIER, SHARPNESS = 1.0, 2.0, 2.0, 0.2, 0.3, 6.0  # chosen on half of SemCor's words
+_WEIGHTS = {  # of words about a synset, by the pointer that leads to them
+    "@": 0.7, "@i": 0.7, "~": 0.4, "&": 0.7, "^": 0.5, "+": 0.5, "$": 0.5, "*": 0.5, ">": 0.3, "<": 0.5, "=": 0.5,
+    "\\": 0.5, "!": 0.3, ";c": 0.5, "%p": 0.3, "#p": 0.3, "%m": 0.3, "#m": 0.3,
+}  # fmt: skip
+_GLOSS, _EXAMPLE = 0.25, 0.15
+_HYPONYMS = 25  # of a synset, whose words count
+_READ_SYNSETS, _READ_EXAMPLES = 8, 2  # of a word and part of speech, and of a synset, that are read
+_SMALL_WORDS = frozenset(
+    """the a an of in to and or for with by on at from as that which is are be been being was were not it its one who
+    whose what when where how than then into used usually especially something someone some any other having have has
+    made make this these those your you they their he his her him she i we our so such very can may using etc more most
+    no""".split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True)
+class Link:
+    """The synset that a sense seems to be, and how sure that is."""
+
+    synset: str  # 09213565-n of WordNet 3.0
+    key: str  # bank%1:17:01::
+    gloss: str
+    confidence: float
+
+
+class Linker:
+    """Finds the likeliest synset of each sense."""
+
+    def __init__(self, model: "Model", wordnet: "WordNet") -> None:
+        self.model, self.wordnet = model, wordnet
+        self.rows: dict[str, list[int]] = defaultdict(list)  # of `model.vectors`, by word
+        for row, key in enumerate(model.vectors.keys):
+            self.rows[key.rpartition("#")[0]].append(row)
+        self._lemma = lru_cache(1 << 16)(self._lemma_in_model)
+
+    def links(self, word: str, groups: Sequence[Sequence[str]]) -> list[Link | None]:
+        """One link for each group of senses of a word that are one; none where WordNet does not have the word."""
+        return self.many([(word, groups)])[0]
+
+    def many(self, words: Sequence[tuple[str, Sequence[Sequence[str]]]]) -> list[list[Link | None]]:
+        """The same for many words, whose glosses are read together."""
+        candidates = [self.wordnet.of_word(word) for word, _ in words]
+        read = self._read([(word, own) for (word, _), own in zip(words, candidates, strict=True)])
+        found: list[list[Link | None]] = []
+        for (word, groups), own, glosses in zip(words, candidates, read, strict=True):
+            if not own:
+                found.append([None] * len(groups))
+                continue
+            chances = self._chances(word, groups, own, glosses)
+            links: list[Link | None] = []
+            for chance in chances:
+                best = int(chance.argmax())
+                key, synset = own[best]
+                links.append(Link(synset, key, self.wordnet.synsets[synset].gloss, round(float(chance[best]), 4)))
+            found.append(links)
+        return found
+
+    def _chances(
+        self,
+        word: str,
+        groups: Sequence[Sequence[str]],
+        candidates: Sequence[tuple[str, str]],
+        glosses: NDArray[np.float32],
+    ) -> NDArray[np.float32]:
+        """(groups, candidates) how probable each synset is for each sense."""
+        vectors = self.model.vectors
+        place = {vectors.keys[row]: i for i, row in enumerate(self.rows[word])}
+        heads = [place[group[0]] for group in groups]
+        close, apart = self._closeness(word, [synset for _, synset in candidates])
+        rank, pos = _ranks([key for key, _ in candidates])
+        of_class = np.zeros_like(close)  # nouns among the neighbours speak for all nouns
+        for one in set(pos):
+            mine = np.array([other == one for other in pos])
+            of_class[:, mine] = np.sort(close[:, mine], axis=1)[:, -3:].mean(axis=1, keepdims=True)
+        scores = (CLOSE * close + APART * apart + CLASS * of_class)[heads]
+        scores = scores - EARLIER * np.log(rank)
+        if len(groups) > 1:
+            member = np.zeros((len(groups), len(place)), dtype=np.float32)
+            for i, group in enumerate(groups):
+                member[i, [place[key] for key in group]] = 1
+            share = member @ vectors.shares[self.rows[word]]
+            meant = member @ glosses.T  # (groups, candidates)
+            known = glosses.sum(axis=1) > 0
+            scores[:, known] += READ * np.log((meant[:, known] + 0.03) / (share[:, None] + 0.03))
+        scores = np.exp(SHARPNESS * (scores - scores.max(axis=1, keepdims=True)))
+        chances: NDArray[np.float32] = (scores / scores.sum(axis=1, keepdims=True)).astype(np.float32)
+        return chances
+
+    def _closeness(self, word: str, synsets: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """(senses, synsets) the cosines to words about a synset, and what they are above the mean of all senses."""
+        about = [self._about(synset, word) for synset in synsets]
+        words = sorted({other for own in about for other in own})
+        if not words:
+            return (np.zeros((len(self.rows[word]), len(synsets)), dtype=np.float32),) * 2
+        vectors = self.model.vectors.vectors
+        others = [self.rows[other] for other in words]
+        first = np.cumsum([0, *map(len, others[:-1])])
+        cosines = vectors[self.rows[word]] @ vectors[np.concatenate(others)].T
+        nearest = np.maximum.reduceat(cosines, first, axis=1)  # (senses, words)
+        weights = np.array([[own.get(other, 0.0) for other in words] for own in about], dtype=np.float32)
+        weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
+        return nearest @ weights.T, (nearest - nearest.mean(axis=0)) @ weights.T
+
+    def _about(self, synset: str, word: str) -> dict[str, float]:
+        """The words about a synset that the model knows, and how much each counts."""
+        found: dict[str, float] = {}
+
+        def add(name: str, weight: float) -> None:
+            whole = name in self.rows
+            for part in [name] if whole else re.split(r"[_\- ]", name):
+                lemma = self._lemma(part)
+                if lemma and lemma != word and lemma not in _SMALL_WORDS and not lemma.isdigit():
+                    found[lemma] = max(found.get(lemma, 0.0), weight if whole else weight / 2)
+
+        own = self.wordnet.synsets[synset]
+        for name in own.words:
+            add(name, 1.0)
+        hyponyms = 0
+        for symbol, other in own.pointers:
+            hyponyms += symbol.startswith("~")
+            if symbol in _WEIGHTS and (not symbol.startswith("~") or hyponyms <= _HYPONYMS):
+                for name in self.wordnet.synsets[other].words[:4]:
+                    add(name, _WEIGHTS[symbol])
+        for text, weight in ((own.gloss, _GLOSS), *((example, _EXAMPLE) for example in own.examples)):
+            for name in re.findall(r"[a-z]+", text.lower()):
+                add(name, weight)
+        return found
+
+    def _lemma_in_model(self, word: str) -> str | None:
+        if word in self.rows:
+            return word
+        return next((lemma for pos in "nvjr" for lemma in lemmas_of(word, pos) if lemma in self.rows), None)
+
+    def _read(self, words: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> list[NDArray[np.float32]]:
+        """(candidates, senses) what the model takes a word for in the examples and glosses of each of its synsets."""
+        texts: list[list[str]] = []
+        whose: list[tuple[int, int, int, float]] = []  # word, candidate, place in the text, weight
+        read = [np.zeros((len(own), len(self.rows[word])), dtype=np.float32) for word, own in words]
+        for number, (word, own) in enumerate(words):
+            if len(self.rows[word]) == 1:
+                continue
+            forms = set(forms_of(word))
+            ranks, _ = _ranks([key for key, _ in own])
+            for candidate, (_, synset) in enumerate(own):
+                if ranks[candidate] > _READ_SYNSETS:
+                    continue
+                for example in self.wordnet.synsets[synset].examples[:_READ_EXAMPLES]:
+                    tokens = _TOKEN.findall(example)
+                    at = next((i for i, token in enumerate(tokens) if token.lower() in forms), None)
+                    if at is not None:
+                        texts.append(tokens)
+                        whose.append((number, candidate, at, 2.0))
+                texts.append([word, ":", *_TOKEN.findall(self.wordnet.synsets[synset].gloss)])
+                whose.append((number, candidate, 0, 1.0))
+        tagged = self.model.tag_many(texts, source="disambiguation", granularity=1.0)
+        for (number, candidate, at, weight), tokens in zip(whose, tagged, strict=True):
+            word = words[number][0]
+            place = {self.model.vectors.keys[row]: i for i, row in enumerate(self.rows[word])}
+            for key, probability in tokens[at].distribution.items() if tokens[at].lemma == word else ():
+                read[number][candidate, place[key]] += weight * probability
+        return [own / np.maximum(own.sum(axis=1, keepdims=True), 1e-9) for own in read]
+
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+def _ranks(keys: Sequence[str]) -> tuple[NDArray[np.float32], list[str]]:
+    """The number of each candidate among those of its part of speech, and that part."""
+    seen: dict[str, int] = defaultdict(int)
+    ranks, classes = [], []
+    for key in keys:
+        pos = SS_TYPE[key.partition("%")[2][0]]
+        seen[pos] += 1
+        ranks.append(seen[pos])
+        classes.append(pos)
+    return np.array(ranks, dtype=np.float32), classes
