@@ -1,103 +1,124 @@
 """The paper's tables for models of ours: SemEval-2010 and 2013, by read-out, beside the published rows; as Markdown.
 
-    python recipes/tables.py 2 DATA base=bundled small=runs/small        # Table 2; bundled: the package's own
-    python recipes/tables.py 3 DATA runs/ablations                       # Table 3: what recipes/ablations.sh trained
+    python recipes/tables.py 2 DATA base=bundled small=run/s0,run/s1,run/s2   # Table 2; bundled: the package's own
+    python recipes/tables.py 3 DATA run/ablations                             # Table 3, trained by ablations.sh
 
-DATA holds semeval2010 and semeval2013. Granularities are made of distributions that are read once.
+DATA holds semeval2010, semeval2013 and wsi-dev.jsonl.xz. Each model is read once. The last row of each is merged at the
+granularity that the model was saved with, or, where that is 1, at the one that is best on wsi-dev. Several models after
+one name are seeds: their mean, and their standard deviation after ±.
 """
 
 import argparse
 import json
+import statistics
 from pathlib import Path
 
 import numpy as np
 
 import polylm
-from polylm.evaluation import semeval2010, semeval2013
+from polylm.evaluation import own, semeval2010, semeval2013
 from polylm.evaluation.encoding import encode, read
+from polylm.evaluation.instances import WSIDataset
 from polylm.evaluation.report import PUBLISHED
 from polylm.evaluation.systems import labelled, merged
 from polylm.evaluation.wsi import judge
-from polylm.model.readout import Source
 
-TASKS = {"semeval2010": semeval2010.read, "semeval2013": semeval2013.read}
+DEVELOPMENT = "wsi-dev.jsonl.xz"
+TASKS = {"semeval2010": semeval2010.read, "semeval2013": semeval2013.read, DEVELOPMENT: own.read}
 MEASURES = {"semeval2010": ("paired_fscore", "v_measure", "avg"), "semeval2013": ("fuzzy_bcubed", "fuzzy_nmi", "avg")}
+DIALS = [round(dial, 2) for dial in np.arange(0.16, 0.6, 0.02)]
+ABLATIONS = {  # PolyLM SMALL in the paper's Table 3
+    "PolyLM SMALL": (65.6, 35.7, 48.4, 64.5, 18.5, 34.5),
+    "PolyLM SMALL, no distinctness": (53.5, 33.4, 42.3, 57.4, 16.3, 30.5),
+    "PolyLM SMALL, no disambiguation": (64.9, 25.5, 40.6, 64.5, 17.5, 33.6),
+    "PolyLM SMALL, disambiguation layer only": (63.6, 29.3, 43.2, 62.7, 15.7, 31.4),
+}
 
 
 class Scored:
-    """A model on both sets: what each layer says of every instance."""
+    """A model on the sets: what each layer says of every instance."""
 
-    def __init__(self, folder: Path, data: Path) -> None:
+    def __init__(self, folder: Path, data: dict[str, WSIDataset]) -> None:
         self.model = polylm.load(None if str(folder) == "bundled" else folder)
-        self.datasets = {name: reader(data / name) for name, reader in TASKS.items()}
+        self.data = data
         self.encoded, self.q = {}, {}
         network = self.model.network
-        for name, dataset in self.datasets.items():
+        for name, dataset in data.items():
             self.encoded[name] = encode(dataset.instances, self.model.pipeline, network.config.max_length)
-            sources: tuple[Source, ...] = ("prediction",) if network.c_d is None else ("prediction", "disambiguation")
-            q = {source: read(network, self.encoded[name], source=source)[0] for source in sources}
-            if network.c_d is not None:  # as `both` is defined, without reading a third time
-                product = q["prediction"] ** 0.6 * q["disambiguation"] ** 0.4
-                q["both"] = product / np.maximum(product.sum(axis=1, keepdims=True), 1e-30)
-            self.q[name] = q
+            p, _ = read(network, self.encoded[name], source="prediction")
+            if network.c_d is None:  # all read-outs are one
+                self.q[name] = {"prediction": p, "disambiguation": p, "both": p}
+                continue
+            d, _ = read(network, self.encoded[name], source="disambiguation")
+            both = p**0.6 * d**0.4  # as `both` is defined, without reading a third time
+            both /= np.maximum(both.sum(axis=1, keepdims=True), 1e-30)
+            self.q[name] = {"prediction": p, "disambiguation": d, "both": both}
+        self.dial = self.model.granularity if self.model.granularity < 1 else self._best_dial()
 
-    def row(self, source: str, granularity: float = 1.0) -> list[str]:
+    def _totals(self, name: str, source: str, granularity: float) -> dict[str, float]:
+        found = merged(self.q[name][source], self.encoded[name], self.model.merging, granularity)
+        probs = labelled(found, self.encoded[name], self.model.network.inventory, self.data[name].instances)
+        return judge(self.data[name], probs, baselines=False).scores.totals
+
+    def _best_dial(self) -> float:
+        return max(DIALS, key=lambda dial: self._totals(DEVELOPMENT, "both", dial)["avg"])
+
+    def row(self, source: str, granularity: float = 1.0) -> list[float]:
         """F-S, V-M, AVG, FBC, FNMI, AVG in percent."""
-        row = []
-        for name, dataset in self.datasets.items():
-            found = self.q[name].get(source, self.q[name]["prediction"])  # without C^D both are one
-            found = merged(found, self.encoded[name], self.model.merging, granularity)
-            probs = labelled(found, self.encoded[name], self.model.network.inventory, dataset.instances)
-            totals = judge(dataset, probs, baselines=False).scores.totals
-            row += [f"{100 * totals[measure]:.1f}" for measure in MEASURES[name]]
-        return row
+        totals = {name: self._totals(name, source, granularity) for name in MEASURES}
+        return [100 * totals[name][measure] for name, measures in MEASURES.items() for measure in measures]
 
 
-def show(rows: list[list[str]]) -> None:
-    print("| | F-S | V-M | AVG 2010 | FBC | FNMI | AVG 2013 |\n|---|---:|---:|---:|---:|---:|---:|")
-    for row in rows:
-        print(f"| {' | '.join(row)} |")
+def cells(rows: list[list[float]]) -> list[str]:
+    """The mean of seeds."""
+    return [
+        f"{statistics.mean(values):.1f}" + (f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else "")
+        for values in zip(*rows, strict=True)
+    ]
 
 
-def table2(options: argparse.Namespace) -> list[list[str]]:
+def rows_of(name: str, seeds: list[Scored]) -> list[list[str]]:
+    rows = [[f"{name}, q^P", *cells([seed.row("prediction") for seed in seeds])]]
+    if seeds[0].model.network.c_d is not None:
+        rows.append([f"{name}, both read-outs", *cells([seed.row("both") for seed in seeds])])
+    dials = ", ".join(f"{dial:g}" for dial in sorted({seed.dial for seed in seeds}))
+    rows.append([f"{name}, merged at {dials}", *cells([seed.row("both", seed.dial) for seed in seeds])])
+    return rows
+
+
+def table2(models: list[str], data: dict[str, WSIDataset]) -> list[list[str]]:
     rows = []
-    for named in options.models:
-        name, _, folder = named.rpartition("=")
-        scored = Scored(Path(folder), options.data)
-        name = name or Path(folder).name
-        rows.append([f"{name}, q^P", *scored.row("prediction")])
-        rows.append([f"{name}, both read-outs", *scored.row("both")])
-        dial = scored.model.granularity
-        if dial < 1:
-            rows.append([f"{name}, both, granularity {dial:g}", *scored.row("both", dial)])
+    for named in models:
+        name, _, folders = named.rpartition("=")
+        rows += rows_of(name or Path(folders).name, [Scored(Path(folder), data) for folder in folders.split(",")])
     for system in {**PUBLISHED["semeval2010"], **PUBLISHED["semeval2013"]}:
-        cells = [PUBLISHED[task].get(system) for task in TASKS]
-        rows.append([system, *(f"{v:.1f}" if scores else "" for scores in cells for v in scores or (0, 0, 0))])
+        scores = [PUBLISHED[task].get(system) for task in MEASURES]
+        rows.append([system, *(f"{v:.1f}" if own else "" for own in scores for v in own or (0, 0, 0))])
     return rows
 
 
-def table3(options: argparse.Namespace) -> list[list[str]]:
-    root = Path(options.models[0])
-    full = Scored(root / "full", options.data)
-    rows = [["full, q^P", *full.row("prediction")], ["full, both read-outs", *full.row("both")]]
-    rows.append(["disambiguation layer only", *full.row("disambiguation")])
-    for name in ("no-distinctness", "no-disambiguation"):
-        scored = Scored(root / name, options.data)
-        rows.append([f"{name.replace('-', ' ')}, q^P", *scored.row("prediction")])
-        if scored.model.network.c_d is not None:
-            rows.append([f"{name.replace('-', ' ')}, both read-outs", *scored.row("both")])
-    return rows
+def table3(models: list[str], data: dict[str, WSIDataset]) -> list[list[str]]:
+    rows = []
+    for name in ("full", "no-distinctness", "no-disambiguation"):
+        scored = Scored(Path(models[0]) / name, data)
+        rows += rows_of(name.replace("-", " "), [scored])
+        if name == "full":
+            rows.append(["disambiguation layer only", *cells([scored.row("disambiguation")])])
+    return rows + [[name, *map(str, scores)] for name, scores in ABLATIONS.items()]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("table", choices=["2", "3"])
-    parser.add_argument("data", type=Path, help="holds semeval2010 and semeval2013")
-    parser.add_argument("models", nargs="+", help="folders, or name=folder; for Table 3 the folder of the ablations")
+    parser.add_argument("data", type=Path, help="holds semeval2010, semeval2013 and wsi-dev.jsonl.xz")
+    parser.add_argument("models", nargs="+", help="folders, or name=folder,folder; for Table 3 the ablations' folder")
     parser.add_argument("--json", type=Path, help="write the rows here too")
     options = parser.parse_args()
-    rows = table2(options) if options.table == "2" else table3(options)
-    show(rows)
+    data = {name: reader(options.data / name) for name, reader in TASKS.items()}
+    rows = (table2 if options.table == "2" else table3)(options.models, data)
+    print("| | F-S | V-M | AVG 2010 | FBC | FNMI | AVG 2013 |\n|---|---:|---:|---:|---:|---:|---:|")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
 

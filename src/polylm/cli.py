@@ -164,7 +164,7 @@ def senses(
     device: DeviceName = "auto",
     as_json: Json = False,
 ) -> None:
-    """Show the senses of a word: how common each is, and the nearest senses of other words."""
+    """Show the senses of a word: how common each is, its substitutes, and the nearest senses of other words."""
     import polylm
 
     if corpus is not None:
@@ -188,10 +188,17 @@ def senses(
         )
         return
     rows = [
-        [sense.key, f"{sense.share:.0%}", ", ".join(key for key, _ in sense.neighbours), " ".join(sense.members[1:])]
+        [
+            sense.key,
+            f"{sense.share:.0%}",
+            ", ".join(sense.substitutes),
+            ", ".join(key for key, _ in sense.neighbours),
+            " ".join(sense.members[1:]),
+        ]
         for sense in found
     ]
-    print_table(("sense", "share", "nearest senses", "merged with it"), rows, numbers=("share",))
+    columns = ("sense", "share", "could be replaced by", "nearest senses", "merged with it")
+    print_table(columns, rows, numbers=("share",))
     if corpus is not None:
         print_examples([sense.key for sense in found], examples)
     sys.stdout.flush()  # the rest takes half a second

@@ -193,7 +193,7 @@ def test_train_bench_and_plot(tmp_path):
 
     corpus = write_corpus(tmp_path / "corpus")
     options = ["--size", "tiny", "--steps", "6", "--set", "max_length=22", "--batch-tokens", "704", "--device", "cpu"]
-    options += ["--set", "log_every=1", "--set", "confusion_tokens=2000"]
+    options += ["--set", "log_every=1", "--set", "confusion_tokens=2000", "--set", "substitute_tokens=2000"]
     result = polylm("train", corpus, "--out", tmp_path / "run", *options, "--json", "--watch", "h3")
     assert json.loads(result.stdout)["steps"] == 6, result.stderr
     assert b"split: held-out NLL" in result.stderr

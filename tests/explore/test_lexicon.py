@@ -63,6 +63,7 @@ ENTRY = Entry(
             0.75,
             [("größe#2", 0.5)],
             ['a"b\\#1'],
+            ['x"y'],
             Link("09213565-n", "bank%1:17:01::", "land", 0.61),
             [Example('He said "no"\tand left.', 0, 2, 0.9)],
         ),
@@ -75,6 +76,7 @@ def test_json_lines(tmp_path):
     assert write(tmp_path / "l.jsonl", [ENTRY, Entry("x", 1, [])]) == 2
     first, second = map(json.loads, (tmp_path / "l.jsonl").read_text(encoding="utf-8").splitlines())
     assert first["senses"][0]["neighbours"] == [["größe#2", 0.5]]
+    assert first["senses"][0]["substitutes"] == ['x"y']
     assert first["senses"][0]["wordnet"]["confidence"] == 0.61
     assert first["senses"][0]["examples"][0]["text"].startswith("He said")
     assert second == {"word": "x", "count": 1, "senses": []}
@@ -95,4 +97,5 @@ def test_turtle_parses(tmp_path, model):
     (sense,) = graph.subjects(skos.notation, rdflib.Literal('a"b\\#1'))
     assert str(graph.value(sense, skos.example)) == 'He said "no"\tand left.'
     assert str(graph.value(sense, ontolex.isLexicalizedSenseOf)).endswith("wn30/09213565-n")
+    assert str(graph.value(sense, rdflib.URIRef("urn:polylm:terms:substitute"))) == 'x"y'
     assert float(graph.value(sense, rdflib.URIRef("urn:polylm:terms:share"))) == 0.75

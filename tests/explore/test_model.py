@@ -7,6 +7,7 @@ import torch
 import polylm
 from polylm.errors import UserError
 from polylm.explore.model import Model
+from polylm.model.wordlists import WordLists
 from tests.evaluation.conftest import make_model
 
 
@@ -56,12 +57,35 @@ def test_labels_are_saved(tmp_path):
     assert again.labels(keys) == model.labels(keys)
     assert again.label("bank#1").count(" ") == 2
     assert again.label("river#1") == ""
-    (tmp_path / "labels.npy").write_bytes(b"nothing")
-    with pytest.raises(UserError, match="labels.npy is damaged"):
+    (tmp_path / "senses.npz").write_bytes(b"nothing")
+    with pytest.raises(UserError, match=r"senses\.npz is damaged"):
         polylm.load(tmp_path)
-    np.save(tmp_path / "labels.npy", np.zeros((5, 3)))
-    with pytest.raises(UserError, match="does not belong to this model"):
-        polylm.load(tmp_path)
+
+
+def test_substitutes_of_senses(tmp_path):
+    model = make_model()
+    assert all(sense.substitutes == [] for sense in model.senses("bank"))
+    vocabulary, rows = model.vocabulary, model.network.inventory.n_rows
+    table = np.zeros((rows, 4), dtype=np.uint16)
+    first = int(model.network.inventory.first[vocabulary["bank"]])
+    table[first + 1, :3] = [vocabulary[word] for word in ("river", "money", "river")]
+    model.wordlists = WordLists(substitutes=table)
+    model.save_pretrained(tmp_path)
+    again = polylm.load(tmp_path, device="cpu")
+    found = {sense.key: sense for sense in again.senses("bank")}
+    assert found["bank#2"].substitutes == ["river", "money", "river"]
+    assert found["bank#2"].to_dict()["substitutes"] == ["river", "money", "river"]
+    assert found["bank#1"].substitutes == []
+    assert "river" in again.label("bank#2").split()  # far up in one list at least
+    with torch.no_grad():
+        share = again.network.share_p
+        share.fill_(1.0)
+        share[first] = 0  # bank#1 is dead
+        again.network.share_d.copy_(share)
+    pruned = again.prune(0.01)
+    found = {sense.key: sense for sense in pruned.senses("bank")}
+    assert found["bank#2"].substitutes == ["river", "money", "river"]
+    assert found["bank#3"].substitutes == []
 
 
 def test_precision(tmp_path):

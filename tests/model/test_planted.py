@@ -5,6 +5,7 @@ import torch
 
 from polylm.model.checkpoint import from_pretrained, save_pretrained
 from polylm.model.granularity import Confusion
+from polylm.model.substitutes import mean_gaps, nearest_in_gaps
 from tests.model import planted
 
 pytestmark = pytest.mark.slow
@@ -32,6 +33,30 @@ def granularity_of(model):
 def test_transformer_separates_meanings(transformer):
     forms, q, side = planted.occurrences(transformer)
     assert planted.separation(forms, q.argmax(1), side) >= 0.95
+
+
+def test_substitutes_are_of_the_topic_that_is_meant(transformer):
+    """Plain words of the topic and its other homonyms; nothing else stands where a sense stands."""
+    generator = torch.Generator().manual_seed(7)
+    batches = (planted.texts(256, generator)[0] for _ in range(200))
+    is_word = torch.ones(transformer.inventory.n_words, dtype=torch.bool)
+    gaps, counts = mean_gaps(transformer, batches, planted.MASK, generator=generator)
+    found = nearest_in_gaps(transformer, gaps, counts, is_word, 6)
+    topics_of = {word: {(word - 2) // planted.WORDS_PER_TOPIC} for word in range(2, planted.FIRST_HOMONYM)}
+    topics_of |= {planted.FIRST_HOMONYM + i: set(pair) for i, pair in enumerate(planted.TOPIC_PAIRS)}
+    forms, q, side = planted.occurrences(transformer, n_texts=12_000)
+    right = total = 0
+    for word in range(planted.FIRST_HOMONYM, transformer.inventory.n_words):
+        labels, sides = q[forms == word].argmax(1), side[forms == word]
+        for sense in labels.unique().tolist():
+            if (labels == sense).sum() < 10:
+                continue
+            topic = planted.TOPIC_PAIRS[word - planted.FIRST_HOMONYM][int(sides[labels == sense].mode()[0])]
+            others = found[transformer.inventory.first[word] + sense].tolist()
+            right += sum(topic in topics_of[other] for other in others)
+            total += len(others)
+    assert total >= 6 * 80
+    assert right / total >= 0.95
 
 
 def test_lstm_separates_meanings():

@@ -15,7 +15,7 @@ def english():
 
 def test_it_is_small_and_says_what_it_is():
     files = {path.name: path.stat().st_size for path in PRETRAINED.iterdir()}
-    assert set(files) == {"README.md", "config.json", "labels.npy", "model.safetensors", "text.json", "vocabulary.tsv"}
+    assert set(files) == {"README.md", "config.json", "model.safetensors", "senses.npz", "text.json", "vocabulary.tsv"}
     assert sum(files.values()) <= 40e6
     card = (PRETRAINED / "README.md").read_text(encoding="utf-8")
     for part in ("## How it was made", "licence", "## How good it is", "## What it cannot do"):
@@ -87,3 +87,9 @@ def test_development_scores(english, data):
     assert evaluate(trial, PolyLMSystem(english), baselines=False).scores.totals["avg"] > 0.165
     dev = own.read(data / "eval" / "wsi-dev.jsonl.xz")
     assert evaluate(dev, PolyLMSystem(english), baselines=False).scores.totals["avg"] > 0.70
+
+
+def test_substitutes_tell_senses_apart(english):
+    by_key = {key: set(sense.substitutes) for sense in english.senses("mouse") for key in [sense.key]}
+    assert any({"keyboard", "joystick"} <= words for words in by_key.values())
+    assert any({"cat", "rat"} <= words for words in by_key.values())

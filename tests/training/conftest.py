@@ -54,6 +54,13 @@ def settings(**changes):
     return TrainConfig(
         **{
             **{"steps": 20, "batch_tokens": 32 * 22, "learning_rate": 1e-2, "log_every": 5, "checkpoint_steps": 4},
-            **{"confusion_tokens": 2000, "split_vectors": 16, "evaluate_every": 0.25, "held_out": 0.02, **changes},
+            **{
+                "confusion_tokens": 2000,
+                "substitute_tokens": 2000,
+                "split_vectors": 16,
+                "evaluate_every": 0.25,
+                "held_out": 0.02,
+                **changes,
+            },
         }
     )

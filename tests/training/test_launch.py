@@ -9,7 +9,13 @@ from polylm.training import launch
 from polylm.training.config import TrainConfig, defaults_for
 from polylm.training.trainer import Trainer
 
-SETTINGS = {"batch_tokens": 32 * 22, "confusion_tokens": 2000, "split_vectors": 8, "held_out": 0.02}
+SETTINGS = {
+    "batch_tokens": 32 * 22,
+    "confusion_tokens": 2000,
+    "substitute_tokens": 2000,
+    "split_vectors": 8,
+    "held_out": 0.02,
+}
 
 
 @pytest.mark.slow

@@ -51,6 +51,11 @@ def test_a_run_leaves_a_model(whole, corpus):
     model = polylm.load(out, device="cpu")
     assert model.network.inventory.n_rows == 4 + 120 + 45 * 4
     assert model.merging is not None
+    listed = {sense.key: sense.substitutes for word in model.words() for sense in model.senses(word)}
+    assert sum(map(bool, listed.values())) > 60
+    for key, words in listed.items():
+        assert not words or len(set(words)) == 6  # words that are rare in the text that was read have none
+        assert key.partition("#")[0] not in words
     records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     split = next(record for record in records if record.get("split"))
     assert split["step"] == 6

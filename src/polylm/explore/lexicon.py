@@ -27,6 +27,7 @@ class LexicalSense:
     share: float
     neighbours: list[tuple[str, float]]
     members: list[str]
+    substitutes: list[str] = field(default_factory=list)
     wordnet: Link | None = None
     examples: list["Example"] = field(default_factory=list)
 
@@ -66,9 +67,7 @@ def entries(
             linked = linker.many(list(zip(part, groups, strict=True)))
         for word, senses, links in zip(part, found, linked, strict=True):
             own = [
-                LexicalSense(
-                    sense.key, sense.share, sense.neighbours, sense.members, link, (examples or {}).get(sense.key, [])
-                )
+                LexicalSense(**vars(sense), wordnet=link, examples=(examples or {}).get(sense.key, []))
                 for sense, link in zip(senses, links, strict=True)
             ]
             yield Entry(word, model.vocabulary.counts[model.vocabulary[word]], own)
@@ -140,6 +139,8 @@ def _turtle(entry: Entry, base: str, language: str) -> str:
         facts = ["a ontolex:LexicalSense", f'skos:notation "{_escaped(sense.key)}"', f"polylm:share {sense.share:.4f}"]
         if sense.neighbours:
             facts.append("polylm:near " + ", ".join(iri("sense", key) for key, _ in sense.neighbours))
+        if sense.substitutes:
+            facts.append("polylm:substitute " + ", ".join(map(text, sense.substitutes)))
         facts += [f"skos:example {text(example.text)}" for example in sense.examples]
         if sense.wordnet is not None:
             synset = f"<{_WORDNET}{sense.wordnet.synset}>"

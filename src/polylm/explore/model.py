@@ -1,10 +1,9 @@
 """Model: a network with the text pipeline, vocabulary and granularity that belong to it; what `polylm.load` returns."""
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -22,13 +21,14 @@ from polylm.model.geometry import common
 from polylm.model.granularity import Granularity
 from polylm.model.polylm import PolyLM
 from polylm.model.readout import Source
+from polylm.model.wordlists import WORDLISTS, WordLists
 from polylm.text.lemmatizer import MARKERS, lemmas_of
 from polylm.text.pipeline import TextPipeline, TextSettings
 
 T = TypeVar("T")
 Compute = Literal["auto", "float32", "bfloat16"]
-VOCABULARY, TEXT, LABELS = "vocabulary.tsv", "text.json", "labels.npy"
-LABEL = 3  # words
+VOCABULARY, TEXT = "vocabulary.tsv", "text.json"
+LABEL, LABEL_FROM = 3, 12  # words of a label, and the nearest senses that they are chosen from
 PRETRAINED = Path(__file__).parent.parent / "pretrained" / "english"
 
 
@@ -40,9 +40,10 @@ class Sense:
     share: float  # of the word's occurrences in the training text
     neighbours: list[tuple[str, float]]  # the nearest senses of other words, and their cosines
     members: list[str]  # the senses that are one at this granularity, the commonest first; it gives the key
+    substitutes: list[str] = field(default_factory=list)  # words it is most often interchangeable with
 
     def to_dict(self) -> dict[str, object]:
-        return {"key": self.key, "share": self.share, "neighbours": self.neighbours, "members": self.members}
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Model:
         self.pipeline = TextPipeline(vocabulary, settings)
         self.merging = merging
         self._labels: dict[str, str] = {}
-        self._saved_labels: NDArray[np.integer[Any]] | None = None
+        self.wordlists = WordLists()
         self.folder: Path | None = None  # where it was loaded from
         self.granularity = checked_dial(granularity if granularity is not None else default_dial(merging), merging)
 
@@ -195,7 +196,7 @@ class Model:
     # Senses
 
     def label(self, key: str | None) -> str:
-        """What a sense of several is like: the three nearest words."""
+        """What a sense of several is like: three words that are near to it, or that could stand for it."""
         return self.labels([key])[0]
 
     def labels(self, keys: Sequence[str | None]) -> list[str]:
@@ -204,27 +205,40 @@ class Model:
         for key in new:
             self._labels[key] = ""
         several = [key for key in new if self._n_senses[self.vocabulary[word_of(key)]] > 1]
-        if self._saved_labels is not None:
+        if self.wordlists.labels is not None:
             for key in several:
-                self._labels[key] = " ".join(self.vocabulary.words[i] for i in self._saved_labels[self._row_of(key)])
+                self._labels[key] = " ".join(self._listed(self.wordlists.labels[self._row_of(key)]))
         elif several:
-            near = self.vectors.nearest([self.vectors.index(key) for key in several], LABEL)
-            for key, found in zip(several, near, strict=True):
-                self._labels[key] = " ".join(word_of(other) for other, _ in found)
+            self._labels |= zip(several, map(" ".join, self._label_words(several)), strict=True)
         return ["" if key is None else self._labels[key] for key in keys]
 
     def _row_of(self, key: str) -> int:
         number = self.vocabulary[word_of(key)]
         return self._first[number] + self.keys_of(number).index(key)
 
+    def _listed(self, numbers: NDArray[np.integer[Any]]) -> list[str]:
+        return [self.vocabulary.words[number] for number in numbers.tolist() if number]
+
+    def _label_words(self, keys: Sequence[str]) -> Iterator[list[str]]:
+        """The best of each sense's neighbours and substitutes: those that are far up in both lists."""
+        near = self.vectors.nearest([self.vectors.index(key) for key in keys], LABEL_FROM)
+        for key, found in zip(keys, near, strict=True):
+            chances: defaultdict[str, float] = defaultdict(float)
+            for words in (list(dict.fromkeys(word_of(other) for other, _ in found)), self._substitutes_of(key)):
+                for rank, word in enumerate(words):
+                    chances[word] += 1 / (rank + 3)
+            yield sorted(chances, key=lambda word: -chances[word])[:LABEL]
+
+    def _substitutes_of(self, key: str) -> list[str]:
+        listed = self.wordlists.substitutes
+        return [] if listed is None else self._listed(listed[self._row_of(key)])
+
     def _label_table(self) -> NDArray[np.integer[Any]]:
         """(S, 3) the numbers of the words in the label of each sense of several; zeros elsewhere."""
-        kind = np.uint16 if len(self.vocabulary) < 1 << 16 else np.uint32
-        table = np.zeros((self.network.inventory.n_rows, LABEL), dtype=kind)
+        table = np.zeros((self.network.inventory.n_rows, LABEL), dtype=np.uint32)
         several = [key for key in self.vectors.keys if self._n_senses[self.vocabulary[word_of(key)]] > 1]
-        near = self.vectors.nearest([self.vectors.index(key) for key in several], LABEL)
-        for key, found in zip(several, near, strict=True):
-            table[self._row_of(key), : len(found)] = [self.vocabulary[word_of(other)] for other, _ in found]
+        for key, words in zip(several, self._label_words(several), strict=True):
+            table[self._row_of(key), : len(words)] = [self.vocabulary[word] for word in words]
         return table
 
     def has_senses(self, number: int) -> bool:
@@ -270,6 +284,7 @@ class Model:
                     round(share, 4),
                     [(key, round(cosine, 4)) for key, cosine in next(near)],
                     [self._key_of_row(row) for row in group],
+                    self._substitutes_of(self._key_of_row(group[0])),
                 )
                 for group, share in own
             ]
@@ -420,7 +435,9 @@ class Model:
         merging = None if self.merging is None else self.merging.select(kept, network.inventory)
         device: Device = "cuda" if self.device.type == "cuda" else "cpu"
         about = {"merging": merging, "granularity": self.granularity, "device": device, "precision": self.precision}
-        return Model(network, self.vocabulary, self.pipeline.settings, **about)  # type: ignore[arg-type]
+        pruned = Model(network, self.vocabulary, self.pipeline.settings, **about)  # type: ignore[arg-type]
+        pruned.wordlists = self.wordlists.select(kept.cpu().numpy())
+        return pruned
 
     def save_pretrained(
         self, folder: str | Path, *, precision: Precision = "float32", card: str | None = None, labels: bool = False
@@ -434,10 +451,9 @@ class Model:
         files = {VOCABULARY: self.vocabulary.to_bytes(), TEXT: self.pipeline.settings.to_bytes()}
         if card is not None:
             files["README.md"] = card.encode()
-        if labels:
-            buffer = BytesIO()
-            np.save(buffer, self._label_table())
-            files[LABELS] = buffer.getvalue()
+        lists = replace(self.wordlists, labels=self._label_table() if labels else self.wordlists.labels)
+        if lists.tables():
+            files[WORDLISTS] = lists.to_bytes(len(self.vocabulary))
         save_pretrained(self.network, folder, granularity=self.merging, precision=precision, files=files)
 
 
@@ -464,19 +480,8 @@ def load(
     about = {"merging": merging, "granularity": granularity, "device": device, "precision": precision}
     model = Model(network, vocabulary, settings, **about)  # type: ignore[arg-type]
     model.folder = folder
-    if (folder / LABELS).exists():
-        model._saved_labels = _read_labels(folder / LABELS, model)
+    model.wordlists = WordLists.load(folder, network.inventory.n_rows, len(vocabulary))
     return model
-
-
-def _read_labels(path: Path, model: Model) -> NDArray[np.integer[Any]]:
-    try:
-        table: NDArray[np.integer[Any]] = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, OSError):
-        raise UserError(f"{path} is damaged: remove it, and labels are made anew") from None
-    if table.shape != (model.network.inventory.n_rows, LABEL) or table.max(initial=0) >= len(model.vocabulary):
-        raise UserError(f"{path} does not belong to this model: remove it, and labels are made anew")
-    return table
 
 
 def default_dial(merging: Granularity | None) -> float:

@@ -77,13 +77,17 @@ def read_focuses(
     weight: float = 0.6,
     segments: Tensor | None = None,
     output: bool = False,
+    turns: int = EVERY,
 ) -> FocusReading:
-    """The words at (row, position), each (n,), of texts (B, T). `output`: y^P too, whatever the read-out."""
+    """The words at (row, position), each (n,), of texts (B, T). `output`: y^P too, whatever the read-out.
+
+    The words of one text are masked in so many turns.
+    """
     source = _resolved(model, source, weight)
     focus = words[row, position]  # (n,)
     log_q, y_p = None, None
     if source != "disambiguation" or output:
-        y_p = _masked_outputs(model, words, row, position, mask, segments)
+        y_p = _masked_outputs(model, words, row, position, mask, segments, turns=turns)
         log_q = model.own_log_probs(focus, y_p)
     if source != "prediction":
         log_q_d = model.disambiguation_log_probs(words, segments, at=(row, position))
@@ -111,15 +115,16 @@ def _masked_outputs(
     mask: int,
     segments: Tensor | None,
     x_p: Tensor | None = None,
+    turns: int = EVERY,
 ) -> Tensor:
-    """y^P (n, d) of words that are masked, those of one text in as many turns as it takes.
+    """y^P (n, d) of words that are masked, those of one text in so many turns.
 
     A text in one turn is a text of its own: those of all turns are read together, some at a time. `x_p` (B, T, d) is
     what C^D makes of the text as it is, if that will do for the words that are not masked.
     """
     asked = torch.zeros_like(words, dtype=torch.bool)
     asked[row, position] = True
-    turn = ((torch.cumsum(asked, dim=1) - 1) % EVERY)[row, position]  # (n,)
+    turn = ((torch.cumsum(asked, dim=1) - 1) % turns)[row, position]  # (n,)
     reading, member = torch.unique(turn * len(words) + row, return_inverse=True)  # (m,), (n,)
     of_text = reading % len(words)
     outputs = model.embeddings.new_empty(len(row), model.config.d_model)

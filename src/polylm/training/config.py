@@ -56,6 +56,7 @@ class TrainConfig:
     log_every: int = 10  # steps
     evaluate_every: float = 0.05  # share of the run between held-out evaluations
     confusion_tokens: int = 4_000_000  # of training text, on which the finished model's confusions are counted
+    substitute_tokens: int = 40_000_000  # and the substitutes of its senses; 0: none
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -156,4 +157,5 @@ def defaults_for(size: str, device: str) -> dict[str, Any]:
         "batch_tokens": 65536 if on_gpu else 4096,
         "learning_rate": rates[size],
         "confusion_tokens": 4_000_000 if on_gpu else 200_000,
+        "substitute_tokens": 40_000_000 if on_gpu else 200_000,
     }

@@ -93,6 +93,7 @@ def _dry_run(
         checkpoint_steps=3,
         split_vectors=8,
         confusion_tokens=1024,
+        substitute_tokens=1024,
     )
     with tempfile.TemporaryDirectory() as folder:
         begun = Trainer(data, Path(folder) / "run", model_config, small, device=kind, init=init, callbacks=callbacks)

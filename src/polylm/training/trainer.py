@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -29,12 +31,16 @@ from polylm.model.contextualizer import Transformer
 from polylm.model.granularity import Granularity, count_confusion
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
+from polylm.model.substitutes import count_substitutes
+from polylm.model.wordlists import N_SUBSTITUTES, WORDLISTS, WordLists
+from polylm.text.lemmatizer import MARKERS
 from polylm.training import distributed, state
 from polylm.training.batches import LINE, MASK, Batch, Batches, Text
 from polylm.training.clock import Clock
 from polylm.training.config import TrainConfig
 from polylm.training.graph import StepGraph
 from polylm.training.monitor import (
+    N_SPECIAL,
     Monitor,
     flops_per_token,
     measured_peak,
@@ -505,7 +511,7 @@ class Trainer:
         self.clock.share_per_step = meta["share_per_step"]
 
     def _finish(self) -> dict[str, Any]:
-        """The finished model in the folder itself: senses in order, confusions counted."""
+        """The finished model in the folder itself: senses in order, confusions and substitutes counted."""
         if self._window:
             self._look_at_losses()
         if self.phase == 1:  # a run so short that the split was not reached
@@ -520,10 +526,12 @@ class Trainer:
         summary["held_out"] = self.held_out_nll()
         summary |= sense_counts(self.model)
         if self.ranks.is_first:
-            self.monitor.show("counting confusions", always=True)
+            self.monitor.show("counting confusions and substitutes", always=True)
             self.model.order_senses()
             merging = self._count_confusion()
             files = {name: (self.corpus.folder / name).read_bytes() for name in ("vocabulary.tsv", "text.json")}
+            if self.config.substitute_tokens:
+                files[WORDLISTS] = WordLists(substitutes=self._count_substitutes()).to_bytes(len(self.words))
             save_pretrained(self.model, self.out, granularity=merging, files=files)
             write_bytes(self.out / FINISHED, (json.dumps(summary, indent=2) + "\n").encode())
             self.monitor.log({"step": self.step, "finished": True, **summary})
@@ -536,3 +544,15 @@ class Trainer:
         with self._reading():
             texts = self.batches.windows(self.config.confusion_tokens, 2)
             return count_confusion(self.model, texts, MASK)
+
+    def _count_substitutes(self) -> NDArray[np.integer[Any]]:
+        marks = {*self.words[:N_SPECIAL], *MARKERS}
+        is_word = torch.tensor([word not in marks and word[:1].isalnum() for word in self.words])
+        texts = self.batches.windows(self.config.substitute_tokens, 3)
+        chances, generator = self.batches.chances, self.batches.generator(3, 4)
+        with self._reading():
+            found = count_substitutes(
+                self.model, texts, MASK, is_word, N_SUBSTITUTES, chances=chances, generator=generator
+            )
+        table: NDArray[np.integer[Any]] = found.cpu().numpy()
+        return table
