@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from polylm.explore.examples import Example
     from polylm.explore.model import Model, Tree
 
+SHORT = 24  # characters
+
 
 def print_json(value: object) -> None:
     """One object, on one line."""
@@ -28,8 +30,10 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: 
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    for number, column in enumerate(columns):
+        cells = [row[number] for row in rows]
+        whole = all(" " not in cell and len(cell) <= SHORT for cell in cells)  # keys and numbers are not broken
+        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold", no_wrap=whole)
     for row in rows:
         table.add_row(*map(Text, row))
     Console().print(table)
