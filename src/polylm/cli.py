@@ -452,6 +452,8 @@ def train(
     from polylm.training import launch
     from polylm.training.signals import Stopped
 
+    if resume and (out / "training.json").is_file():
+        print(f"{out} is finished: to train it further, name another folder, and --init {out}", file=sys.stderr)
     given = {"learning_rate": learning_rate, "batch_tokens": batch_tokens, "seed": seed}
     evaluate = run.in_training(evaluate_on, data) if evaluate_on is not None else None
     try:

@@ -199,6 +199,7 @@ def test_train_bench_and_plot(tmp_path):
     assert b"split: held-out NLL" in result.stderr
     again = polylm("train", corpus, "--out", tmp_path / "run", *options, "--json", "--resume")
     assert again.returncode == 0
+    assert b"is finished: to train it further" in again.stderr
     assert json.loads(again.stdout) == json.loads(result.stdout)
     assert polylm("plot", "--run", tmp_path / "run", "--out", tmp_path / "run.svg").returncode == 0
     assert b"<svg" in (tmp_path / "run.svg").read_bytes()

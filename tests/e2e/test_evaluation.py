@@ -64,6 +64,7 @@ def test_eval_the_others(own_file, wic_folder, wsd_folder, model_folder, tmp_pat
     shown = polylm("eval", "jsonl", own_file, "--model", model_folder)
     assert shown.stdout.decode().splitlines()[0].split("\t") == ["mine", "F-S", "V-M", "B-cubed", "ARI", "AVG"]
     assert "answered with one sense: zyzzyva.n" in shown.stderr.decode()
+    assert "they have one sentence: zyzzyva.n" in shown.stderr.decode()
     values = json.loads(polylm("eval", "wic", wic_folder, "--model", model_folder, "--json").stdout)
     assert values["pairs"] == {"train": 12, "dev": 6, "test": 3}
     values = json.loads(

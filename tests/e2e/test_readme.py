@@ -33,7 +33,7 @@ def folder(tmp_path):
     (tmp_path / "all.key").write_text("bank.n 1 shore\nbank.n 2 money/4 shore/1\n")
     (tmp_path / "my.key").write_text("bank.n 1 c1\nbank.n 2 c1/0.6 c2/0.4\n")
     row = '{"left": "On the ", "focus": "bank", "right": ".", "lemma": "bank", "pos": "n", "sense": "1"}'
-    (tmp_path / "mine.jsonl").write_text(row)
+    (tmp_path / "mine.jsonl").write_text(f"{row}\n{row}\n")
     make_model().save_pretrained(tmp_path / "my-model")
     return tmp_path
 

@@ -118,10 +118,12 @@ def own_file(tmp_path):
         {"left": "He sat on the ", "focus": "bank", "right": " of the river.", "lemma": "bank", "sense": "1"},
         {"left": "Money in the ", "focus": "bank", "right": ".", "lemma": "bank", "sense": "2"},
         {"left": "The ", "focus": "banks", "right": " of the river.", "lemma": "bank", "sense": "1"},
+        {"left": "He ", "focus": "waited", "right": ".", "lemma": "wait", "pos": "v", "sense": "1"},
+        {"left": "She ", "focus": "waits", "right": " at the river.", "lemma": "wait", "pos": "v", "sense": "1"},
         {"left": "A ", "focus": "zyzzyva", "right": " sat.", "lemma": "zyzzyva", "sense": "1"},
     ]
     path = tmp_path / "mine.jsonl"
-    path.write_text("\n".join(json.dumps({**row, "pos": "n"}) for row in rows) + "\n")
+    path.write_text("\n".join(json.dumps({"pos": "n", **row}) for row in rows) + "\n")
     return path
 
 

@@ -11,10 +11,14 @@ from polylm.evaluation import own
 ROW = {"left": "On the ", "focus": "bank", "right": " .", "lemma": "Bank", "pos": "n", "sense": "1"}
 
 
-def read(tmp_path, *rows):
+def write(tmp_path, *rows):
     path = tmp_path / "rows.jsonl"
     path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows))
-    return own.read(path)
+    return path
+
+
+def read(tmp_path, *rows):
+    return own.read(write(tmp_path, *rows))
 
 
 def test_rows(tmp_path):
@@ -26,6 +30,14 @@ def test_rows(tmp_path):
         ("bank.n.3", "bank", "banks"),
     ]
     assert dataset.gold == {"bank.n": {"bank.n.1": {"1": 1.0}, "mine": {"2": 1.0}, "bank.n.3": {"1": 1.0}}}
+
+
+def test_focuses_that_are_no_form_of_their_lemma(tmp_path):
+    rows = [ROW, {**ROW, "focus": "Banks"}, {**ROW, "focus": "the old banks"}, {**ROW, "focus": "sat", "lemma": "sit"}]
+    rows += [{**ROW, "focus": "river banks", "lemma": "bank"}, {**ROW, "focus": "New York", "lemma": "new york"}]
+    assert own.odd_focuses(read(tmp_path, *rows)) == []
+    odd = read(tmp_path, *rows, {**ROW, "focus": "shore", "id": "x"})
+    assert own.odd_focuses(odd) == ["x (shore)"]
 
 
 def test_lemmas_of_several_words(tmp_path):
@@ -50,6 +62,12 @@ def test_a_broken_line_is_named(tmp_path, row, complaint):
     with pytest.raises(UserError, match=r"rows\.jsonl, line 2: ") as error:
         read(tmp_path, ROW, row)
     assert complaint in str(error.value)
+
+
+def test_nothing_to_tell_apart(tmp_path):
+    with pytest.raises(UserError, match="every lemma has one sentence"):
+        own.read_to_score(write(tmp_path, ROW, {**ROW, "lemma": "river"}))
+    assert len(own.read_to_score(write(tmp_path, ROW, ROW)).instances) == 2
 
 
 def test_files(tmp_path):

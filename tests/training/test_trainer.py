@@ -257,7 +257,7 @@ def test_a_full_disk_ruins_nothing(corpus, tmp_path, monkeypatch):
 
 
 def test_callbacks_and_watched_words(corpus, tmp_path):
-    run(corpus, tmp_path / "run", callbacks=Callbacks(evaluate=lambda model: {"mine": 0.5}, watch=("h3", "nothing")))
+    run(corpus, tmp_path / "run", callbacks=Callbacks(evaluate=lambda model: {"mine": 0.5}, watch=("h3",)))
     records = [json.loads(line) for line in (tmp_path / "run/log.jsonl").read_text().splitlines()]
     seen = [record for record in records if "mine" in record]
     assert seen
@@ -265,6 +265,12 @@ def test_callbacks_and_watched_words(corpus, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_word_that_cannot_be_watched_is_named_at_once(corpus, tmp_path):
+    with pytest.raises(UserError, match="'zyzzyva' cannot be watched"):
+        Trainer(corpus, tmp_path / "run", TINY, settings(), callbacks=Callbacks(watch=("h1", "zyzzyva")), quiet=True)
+    assert not (tmp_path / "run").exists()
+
+
 def test_time_as_budget(corpus, tmp_path):
     trainer, summary = run(corpus, tmp_path / "run", steps=None, seconds=2.0, checkpoint_steps=None)
     assert summary["seconds"] == pytest.approx(2.0, abs=1.5)

@@ -5,12 +5,14 @@ and an `id` if you like. `pos` is n, v, j or r (noun, verb, adjective, adverb). 
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from polylm.corpus.sources import find_sources
 from polylm.errors import UserError
 from polylm.evaluation.instances import Instance, WSIDataset
+from polylm.text.lemmatizer import lemmas_of
 from polylm.text.tokenizer import normalize
 
 FIELDS = ("left", "focus", "right", "lemma", "pos", "sense")
@@ -46,6 +48,26 @@ def read(path: str | Path) -> WSIDataset:
     if not instances:
         raise UserError(f"{path} is empty: it has no JSON object")
     return WSIDataset(path.name.split(".")[0], "own", instances, gold)
+
+
+def read_to_score(path: str | Path) -> WSIDataset:
+    """The same, if there is something to tell apart: a lemma of several sentences."""
+    dataset = read(path)
+    if all(len(senses) == 1 for senses in dataset.gold.values()):
+        raise UserError(f"{path}: every lemma has one sentence, so there is nothing to tell apart")
+    return dataset
+
+
+def odd_focuses(dataset: WSIDataset) -> list[str]:
+    """Instances no word of whose focus can have their lemma, which they are given all the same: `id: focus`."""
+    odd = []
+    for instance in dataset.instances:
+        focus = normalize(instance.text[instance.start : instance.end]).lower()
+        words = [focus, *re.split(r"[\s_-]+", focus)]
+        lemmas = {*words, *(lemma for word in words for pos in "nvjr" for lemma in lemmas_of(word, pos))}
+        if not lemmas & {instance.lemma, instance.lemma.replace("_", " ")}:
+            odd.append(f"{instance.id} ({focus})")
+    return odd
 
 
 def _instance(line: str, where: str, number: int) -> tuple[Instance, str]:

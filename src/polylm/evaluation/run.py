@@ -51,7 +51,7 @@ def reader(dataset: str, data: Path, *, semcor: Path | None = None, wordnet: Pat
         "semeval2010": semeval2010.read,
         "semeval2013": semeval2013.read,
         "semeval2013-trial": semeval2013.read_trial,
-        "jsonl": own.read,
+        "jsonl": own.read_to_score,
     }
     if dataset not in readers:
         raise UserError(f"there is no data set {dataset!r}")
@@ -90,9 +90,17 @@ def evaluate(
 
 def _wsi(evaluation: wsi.Evaluation, name: str) -> Result:
     graded = evaluation.dataset.task == "semeval2013"
-    unknown = evaluation.unknown
-    shown = ", ".join(unknown[:10]) + (f" and {len(unknown) - 10} more" if len(unknown) > 10 else "")
-    note = f"not in the vocabulary, answered with one sense: {shown}" if unknown else ""
+    notes = []
+    if evaluation.unknown:
+        notes.append(f"not in the vocabulary, answered with one sense: {_some(evaluation.unknown)}")
+    if evaluation.dataset.task == "own":
+        single = [lemma for lemma, instances in evaluation.dataset.gold.items() if len(instances) == 1]
+        if single:
+            notes.append(f"not counted, since they have one sentence: {_some(single)}")
+        odd = own.odd_focuses(evaluation.dataset)
+        if odd:
+            notes.append(f"read as the lemma, though the focus is not a form of it: {_some(odd)}")
+    note = "\n".join(notes)
     published = report.published(evaluation.dataset.name) if evaluation.dataset.task != "own" else {}
     values = {**evaluation.to_dict(), "published": published}
     return Result(
@@ -101,6 +109,10 @@ def _wsi(evaluation: wsi.Evaluation, name: str) -> Result:
         note,
         lambda path: write_key(path, evaluation.key, weights=graded),
     )
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
 def _wic(pairs: dict[str, wic.Pairs], system: "PolyLMSystem") -> Result:
@@ -129,7 +141,7 @@ def in_training(path: Path, data: Path) -> "Callable[[int], Callable[[PolyLM], d
     from polylm.evaluation.packed import Packed
     from polylm.text.pipeline import TextPipeline, TextSettings
 
-    dataset = own.read(path)
+    dataset = own.read_to_score(path)
     settings = TextSettings.load(data / "text.json")
     pipeline = TextPipeline(Vocabulary.load(data / "vocabulary.tsv"), settings)
 

@@ -58,6 +58,7 @@ HELD_OUT_TOKENS = 1 << 18  # at most, and no more than eight batches
 SPIKE = 1.5  # nats above the best mean so far
 # What may be changed when a run is taken up again.
 CHANGEABLE = {"checkpoint_every", "checkpoint_steps", "keep", "log_every", "learning_rate", "muon_rate", "clip"}
+CHANGEABLE |= {"confusion_tokens", "substitute_tokens"}
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,9 @@ class Trainer:
         self.corpus = PreparedCorpus(data, verify=self.ranks.is_first)
         self.words, self.counts, n_senses = self.corpus.vocabulary()
         self.inventory = SenseInventory(n_senses, excluded=[0, MASK, LINE])
+        unknown = set(self.callbacks.watch) - set(self.words)
+        if unknown:
+            raise UserError(f"{sorted(unknown)[0]!r} cannot be watched: it is not in the vocabulary of {data}")
         self._open_folder(resume, init)
         self.monitor = Monitor(self.out, quiet=quiet or not self.ranks.is_first, board=self.ranks.is_first)
         self.clock = Clock(config)
@@ -449,15 +453,14 @@ class Trainer:
         if self.phase == 2:
             number_of = {word: number for number, word in enumerate(self.words)}
             for word in self.callbacks.watch:
-                if word in number_of:
-                    record[f"watch {word}"] = neighbours(self.model, number_of[word], self.words)
+                record[f"watch {word}"] = neighbours(self.model, number_of[word], self.words)
             if self.callbacks.evaluate is not None:
                 with self._reading():
                     record |= self.callbacks.evaluate(self.model)
         self.monitor.log(record)
         self.monitor.show(
             f"{share:6.1%}  held-out NLL {record['held_out']:.3f}, {record['effective_senses']:.2f} effective senses, "
-            f"{record['dead_senses']:.0%} dead",
+            f"{record['dead_senses']:.0%} dead" + (f", AVG {record['eval_avg']:.1%}" if "eval_avg" in record else ""),
             always=True,
         )
         for key, lines in record.items():
