@@ -11,10 +11,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from polylm.corpus.vocabulary import MASK, PAD, SPECIAL, Vocabulary
+from polylm.corpus.vocabulary import MASK, PAD, Vocabulary
 from polylm.device import Device, choose_device
 from polylm.errors import UserError
 from polylm.explore.disambiguate import Focus, TaggedToken, read_focus, tag_many
+from polylm.explore.index import SenseIndex
 from polylm.explore.neighbours import SenseVectors, suggestion, word_of
 from polylm.model.checkpoint import Precision, from_pretrained, save_pretrained
 from polylm.model.geometry import common
@@ -22,7 +23,7 @@ from polylm.model.granularity import Granularity
 from polylm.model.polylm import PolyLM
 from polylm.model.readout import Source
 from polylm.model.wordlists import WORDLISTS, WordLists
-from polylm.text.lemmatizer import MARKERS, lemmas_of
+from polylm.text.lemmatizer import lemmas_of
 from polylm.text.pipeline import TextPipeline, TextSettings
 
 T = TypeVar("T")
@@ -87,6 +88,7 @@ class Model:
         self.vocabulary = vocabulary
         self.pipeline = TextPipeline(vocabulary, settings)
         self.merging = merging
+        self.index = SenseIndex(network, vocabulary, merging)
         self._labels: dict[str, str] = {}
         self.wordlists = WordLists()
         self.folder: Path | None = None  # where it was loaded from
@@ -163,7 +165,7 @@ class Model:
         return self._meaning(read_focus(self, text, source=source))
 
     def _meaning(self, focus: Focus) -> NDArray[np.float32]:
-        first, n = self._first[focus.word], self._n_senses[focus.word]
+        first, n = self.index.first[focus.word], self.index.n_senses[focus.word]
         own = self.network.embeddings.detach()[first : first + n].float().cpu()
         mixture = torch.from_numpy(focus.q[:n]) @ own
         meaning: NDArray[np.float32] = self.vectors.common.removed(mixture).numpy()
@@ -181,7 +183,7 @@ class Model:
         inventory = self.network.inventory
         with torch.no_grad():
             p = self.network.sense_probs(focus.y_p.to(self.network.embeddings.dtype)).float().cpu()
-        of_words = self._of_words
+        of_words = self.index.of_words
         cosines = torch.from_numpy(self.vectors.vectors @ self._meaning(focus))
         weights = torch.zeros(inventory.n_words, dtype=torch.float64)
         weights.index_add_(0, inventory.word_of_sense.cpu()[of_words], (p[of_words] * (8 * cosines).exp()).double())
@@ -204,17 +206,13 @@ class Model:
         new = [key for key in dict.fromkeys(keys) if key is not None and key not in self._labels]
         for key in new:
             self._labels[key] = ""
-        several = [key for key in new if self._n_senses[self.vocabulary[word_of(key)]] > 1]
+        several = [key for key in new if self.index.is_ambiguous(key)]
         if self.wordlists.labels is not None:
             for key in several:
-                self._labels[key] = " ".join(self._listed(self.wordlists.labels[self._row_of(key)]))
+                self._labels[key] = " ".join(self._listed(self.wordlists.labels[self.index.row(key)]))
         elif several:
             self._labels |= zip(several, map(" ".join, self._label_words(several)), strict=True)
         return ["" if key is None else self._labels[key] for key in keys]
-
-    def _row_of(self, key: str) -> int:
-        number = self.vocabulary[word_of(key)]
-        return self._first[number] + self.keys_of(number).index(key)
 
     def _listed(self, numbers: NDArray[np.integer[Any]]) -> list[str]:
         return [self.vocabulary.words[number] for number in numbers.tolist() if number]
@@ -231,37 +229,31 @@ class Model:
 
     def _substitutes_of(self, key: str) -> list[str]:
         listed = self.wordlists.substitutes
-        return [] if listed is None else self._listed(listed[self._row_of(key)])
+        return [] if listed is None else self._listed(listed[self.index.row(key)])
 
     def _label_table(self) -> NDArray[np.integer[Any]]:
         """(S, 3) the numbers of the words in the label of each sense of several; zeros elsewhere."""
         table = np.zeros((self.network.inventory.n_rows, LABEL), dtype=np.uint32)
-        several = [key for key in self.vectors.keys if self._n_senses[self.vocabulary[word_of(key)]] > 1]
+        several = [key for key in self.vectors.keys if self.index.is_ambiguous(key)]
         for key, words in zip(several, self._label_words(several), strict=True):
-            table[self._row_of(key), : len(words)] = [self.vocabulary[word] for word in words]
+            table[self.index.row(key), : len(words)] = [self.vocabulary[word] for word in words]
         return table
 
     def has_senses(self, number: int) -> bool:
         """Whether a word is one: not a marker, a special symbol or punctuation."""
-        return self._is_word[number]
+        return self.index.is_word[number]
 
     def keys_of(self, number: int) -> list[str]:
         """The keys of a word's senses, in the order of its rows."""
-        first, n = self._first[number], self._n_senses[number]
-        return [self._key_of_row(row) for row in range(first, first + n)]
+        return self.index.keys(number)
 
     def n_senses(self, word: str, *, granularity: float | None = None) -> int:
         """How many senses a word has."""
-        number = self._number_of(word)
-        first, n = self._first[number], self._n_senses[number]
-        dial = self.dial(granularity)
-        if n == 1 or dial >= 1 or self.merging is None:
-            return n
-        return len(self.merging.representatives(dial)[first : first + n].unique())  # type: ignore[no-untyped-call]
+        return len(set(self.index.heads(self._number_of(word), self.dial(granularity))))
 
     def words(self) -> list[str]:
         """All words that have senses, the commonest first."""
-        return [word for word, is_word in zip(self.vocabulary.words, self._is_word, strict=True) if is_word]
+        return self.index.words()
 
     def lemma_of(self, word: str) -> str:
         """The word of the model that a form belongs to."""
@@ -274,41 +266,22 @@ class Model:
     def senses_of(self, words: Sequence[str], *, granularity: float | None = None, topn: int = 8) -> list[list[Sense]]:
         """The same for many words, whose neighbours are looked for together."""
         dial = self.dial(granularity)
-        grouped = [self._grouped(self._number_of(word), dial) for word in words]
-        heads = [self._key_of_row(group[0]) for own in grouped for group, _ in own]
+        grouped = [self.index.groups(self._number_of(word), dial) for word in words]
+        heads = [self.index.key(group[0]) for own in grouped for group, _ in own]
         near = iter(self.vectors.nearest([self.vectors.index(key) for key in heads], topn))
         return [
             [
                 Sense(
-                    self._key_of_row(group[0]),
+                    self.index.key(group[0]),
                     round(share, 4),
                     [(key, round(cosine, 4)) for key, cosine in next(near)],
-                    [self._key_of_row(row) for row in group],
-                    self._substitutes_of(self._key_of_row(group[0])),
+                    [self.index.key(row) for row in group],
+                    self._substitutes_of(self.index.key(group[0])),
                 )
                 for group, share in own
             ]
             for own in grouped
         ]
-
-    def _grouped(self, number: int, dial: float) -> list[tuple[list[int], float]]:
-        """The rows of a word that are one at a granularity, the commonest first, and the share of each group."""
-        first, n = self._first[number], self._n_senses[number]
-        head: Sequence[int] = range(first, first + n)
-        if n > 1 and dial < 1 and self.merging is not None:
-            head = self.merging.representatives(dial)[first : first + n].tolist()
-        members: dict[int, list[int]] = {}
-        for row, of in zip(range(first, first + n), head, strict=True):
-            members.setdefault(of, []).append(row)
-        shares = self._shares
-        groups = [
-            (sorted(rows, key=lambda row: (row != of, -shares[row])), sum(shares[row] for row in rows))
-            for of, rows in members.items()
-        ]
-        return sorted(groups, key=lambda group: -group[1])
-
-    def _key_of_row(self, row: int) -> str:
-        return f"{self.vocabulary.words[self._word_of_row[row]]}#{self._numbers[row]}"
 
     def tree(self, word: str) -> "Tree":
         """How the senses of a word merge as the granularity falls."""
@@ -328,8 +301,8 @@ class Model:
     @cached_property
     def vectors(self) -> SenseVectors:
         """The vectors of all senses of words, to look things up in."""
-        of_words = self._of_words
-        keys = [key for number, word in enumerate(self._is_word) if word for key in self.keys_of(number)]
+        of_words = self.index.of_words
+        keys = [key for number, is_word in enumerate(self.index.is_word) if is_word for key in self.index.keys(number)]
         rows = self.network.embeddings.detach().float().cpu()[of_words]
         return SenseVectors(keys, rows, self.network.shares().cpu()[of_words].numpy().astype(np.float32))
 
@@ -337,40 +310,10 @@ class Model:
         """(n, d) what the model reads of each word before it is disambiguated, as `vectors` are: comparable."""
         with torch.no_grad():
             every = self.network.word_vectors().float().cpu()
-        of_words = every[torch.tensor(self._is_word)]
+        of_words = every[torch.tensor(self.index.is_word)]
         mine = every[[self._number_of(word) for word in words]]
         directions: NDArray[np.float32] = common(of_words).removed(mine).numpy()
         return directions
-
-    @cached_property
-    def _is_word(self) -> list[bool]:
-        others = {*SPECIAL, *MARKERS}
-        return [symbol not in others and any(map(str.isalnum, symbol)) for symbol in self.vocabulary.words]
-
-    @cached_property
-    def _of_words(self) -> torch.Tensor:
-        """(S,) which rows of E are senses of words: those of `vectors`."""
-        return torch.tensor(self._is_word)[self.network.inventory.word_of_sense.cpu()]
-
-    @cached_property
-    def _first(self) -> list[int]:
-        return self.network.inventory.first.tolist()
-
-    @cached_property
-    def _n_senses(self) -> list[int]:
-        return self.network.inventory.n_senses.tolist()
-
-    @cached_property
-    def _word_of_row(self) -> list[int]:
-        return self.network.inventory.word_of_sense.tolist()
-
-    @cached_property
-    def _shares(self) -> list[float]:
-        return self.network.shares().tolist()
-
-    @cached_property
-    def _numbers(self) -> list[int]:
-        return self.network.inventory.numbers.tolist()
 
     def other_readings(self, word: str) -> list[str]:
         """Lemmas that a form may have beside the one that `senses` takes: leave, for leaves."""
@@ -384,13 +327,13 @@ class Model:
         """The number of a word; of an inflected one that of its lemma."""
         for form in (word, word.lower()):
             number = self.vocabulary.get(form)
-            if number is not None and self._is_word[number]:
+            if number is not None and self.index.is_word[number]:
                 return number
         words = self.pipeline.analyze(word)
         if len(words) == 1 and self.has_senses(self.vocabulary.get(words[0].lemma, 0)):
             return self.vocabulary[words[0].lemma]
-        known = {other for other, is_word in zip(self.vocabulary.words, self._is_word, strict=True) if is_word}
-        raise UserError(f"{word!r} is not a word that the model knows{suggestion(word.lower(), known)}")
+        known = suggestion(word.lower(), set(self.words()))
+        raise UserError(f"{word!r} is not a word that the model knows{known}")
 
     def __repr__(self) -> str:
         inventory = self.network.inventory
