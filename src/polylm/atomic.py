@@ -51,3 +51,11 @@ def check_writable(path: str | Path) -> None:
         raise UserError(f"{path} cannot be written: there is no folder {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UserError(f"{path} cannot be written: permission denied")
+    if path.exists() and not path.is_file():
+        return
+    probe = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # some file systems only say when asked
+    try:
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}") from None

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,6 +17,8 @@ from polylm.show import print_examples, print_json, print_result, print_summary,
 if TYPE_CHECKING:
     from polylm.explore.examples import Example
     from polylm.explore.model import Model
+
+_UsageError: Any = typer.BadParameter.__bases__[0]  # click's own, or that of the click inside typer
 
 app = typer.Typer(
     name="polylm",
@@ -37,8 +39,18 @@ Source = Annotated[
     Literal["both", "prediction", "disambiguation"],
     typer.Option(help="Read senses from the masked word, from the text as it is, or from both."),
 ]
+
+
+def _dial(value: float | None) -> float | None:
+    """Looked at before the model is loaded."""
+    if value is not None and not 0 <= value <= 1:
+        raise UserError(f"a granularity of {value:g} is not between 0 and 1")
+    return value
+
+
 Granularity = Annotated[
-    float | None, typer.Option(help="1 keeps every sense apart, less merges those that are confused.")
+    float | None,
+    typer.Option(callback=_dial, help="1 keeps every sense apart, less merges those that are confused."),
 ]
 Corpus = Annotated[
     Path | None, typer.Option(help="Text, a file or a folder, plain or compressed: show clear sentences from it.")
@@ -55,14 +67,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # whatever the text holds, printing it never fails
     try:
-        app(arguments)
+        sys.exit(app(arguments, standalone_mode=False))
     except UserError as error:
         _fail(str(error), 2)
+    except typer.Abort:
+        sys.exit(130)
+    except _UsageError as error:  # a wrong option or value: one sentence too
+        message = error.format_message().replace("Value error, ", "")
+        if "Usage:" in message:  # no command was given: this is the help
+            print(message, file=sys.stderr)
+            sys.exit(2)
+        where = f" ({error.ctx.command_path} --help)" if error.ctx is not None else ""
+        _fail(f"{message.rstrip('.')}{where}", 2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that closing the output is quiet too
         sys.exit(141)
     except OSError as error:
-        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 2)
+        _fail(f"{error.filename or 'the output cannot be written'}: {error.strerror or error}", 2)
 
 
 def _fail(message: str, status: int) -> None:
@@ -87,16 +108,16 @@ def _options(
 
 @app.command()
 def analyze(
-    text: Annotated[str, typer.Argument(help="A text, or - for standard input.", metavar="TEXT|-")],
+    text: Annotated[str, typer.Argument(help="A text, a file, or - for standard input.", metavar="TEXT|FILE|-")],
     surface: Surface = False,
     tagger: TaggerName = "english",
     as_json: Json = False,
 ) -> None:
     """Show what the model reads: the words of a text with their offsets, Penn tags, lemmas and inflection markers."""
+    from polylm.text.lines import lines_of
     from polylm.text.pipeline import TextPipeline, TextSettings
 
-    if text == "-":
-        text = _read_stdin()
+    text = "\n".join(lines_of(text))
     words = TextPipeline(settings=TextSettings(lemmatize=not surface, tagger=tagger)).analyze(text)
     if as_json:
         print_json({"text": text, "tokens": [asdict(word) for word in words]})
@@ -119,12 +140,19 @@ def tag(
             help="Plain text, or CoNLL-U, whose words are kept, but not its tags and lemmas; by default by the name.",
         ),
     ] = None,
+    paragraphs: Annotated[
+        bool,
+        typer.Option("--paragraphs", help="Read lines together up to an empty one: for text with hard line breaks."),
+    ] = False,
+    at_once: Annotated[
+        bool, typer.Option("--at-once", help="Answer each line when it is there: for pipes that wait; slower.")
+    ] = False,
     device: DeviceName = "auto",
     as_json: Json = False,
 ) -> None:
     """Give every word of a text its sense: a table on a terminal, a JSON object a line in a pipe."""
     import polylm
-    from polylm.text.lines import lines_of
+    from polylm.text.lines import joined_paragraphs, lines_of
 
     lines = lines_of(text)  # before the model: a wrong path shows at once
     if kind is None:
@@ -135,11 +163,17 @@ def tag(
     if kind == "conllu":
         from polylm.text.conllu import sentences, with_senses
 
-        for sentence, tokens in loaded.tag_with(sentences(lines), lambda one: one.words, source=source):
+        name = "standard input" if text == "-" else text
+        for sentence, tokens in loaded.tag_with(sentences(lines, name), lambda one: one.words, source=source):
             sys.stdout.write(with_senses(sentence, [(token.sense, token.probability) for token in tokens]))
         return
+    if paragraphs:
+        lines = joined_paragraphs(lines)
     table = sys.stdout.isatty() and not as_json
-    for line, tokens in loaded.tag_lines(lines, source=source):
+    tagged = loaded.tag_lines(lines, source=source)
+    if at_once:
+        tagged = ((line, loaded.tag(line, source=source)) for line in lines)
+    for line, tokens in tagged:
         labels = loaded.labels([token.sense for token in tokens])  # saved with the English model: a look-up
         if table:
             rows = [
@@ -150,11 +184,13 @@ def tag(
         else:
             described = [{**token.to_dict(), "label": label} for token, label in zip(tokens, labels, strict=True)]
             print_json({"text": line, "tokens": described})
+        if at_once:
+            sys.stdout.flush()
 
 
 @app.command()
 def senses(
-    word: Annotated[str, typer.Argument(help="A word.")],
+    word: Annotated[str, typer.Argument(help="A word; or a sense of it: bank#2.")],
     model: ModelDir = None,
     granularity: Granularity = None,
     topn: Annotated[int, typer.Option(min=1, help="Neighbours of each sense.")] = 8,
@@ -172,13 +208,14 @@ def senses(
 
         find_sources([corpus])  # before the model: a wrong path shows at once
     loaded = polylm.load(model, device=device, granularity=granularity)
+    word, key = loaded.split_key(word)
     if tree:
         if as_json:
             print_json(loaded.tree(word).to_dict())
         else:
             print_tree(loaded, word)
         return
-    found = loaded.senses(word, topn=topn)
+    found = [sense for sense in loaded.senses(word, topn=topn) if key is None or key in sense.members]
     examples = _examples(loaded, corpus, [word], n)
     if as_json:
         print_json(
@@ -691,10 +728,3 @@ def list_data(
         print_json({"name": name, "folder": str(folder)})
     else:
         print(f"{folder}: {DATASETS[name].title}; {DATASETS[name].licence}")
-
-
-def _read_stdin() -> str:
-    try:
-        return sys.stdin.buffer.read().decode("utf-8").rstrip("\n")
-    except UnicodeDecodeError as error:
-        raise UserError(f"standard input is not UTF-8 at byte {error.start}: convert it first") from None

@@ -21,15 +21,18 @@ def print_json(value: object) -> None:
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = ()) -> None:
     """A table for people on a terminal; tab-separated lines in a pipe."""
+    header = any(columns)
     if not sys.stdout.isatty():
-        for row in (columns, *rows):
+        for row in (columns, *rows) if header else rows:
             print("\t".join(row))
         return
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=header)
+    shown = [i for i in range(len(columns)) if not rows or any(row[i] for row in rows)]  # what has something in it
+    columns, rows = [columns[i] for i in shown], [[row[i] for i in shown] for row in rows]
     for number, column in enumerate(columns):
         cells = [row[number] for row in rows]
         whole = all(" " not in cell and len(cell) <= SHORT for cell in cells)  # keys and numbers are not broken
@@ -69,7 +72,8 @@ def print_tree(model: "Model", word: str) -> None:
     def grow(node: "Tree", onto: Drawn | None) -> Drawn:
         if node.key is not None:
             sense = senses[node.key]
-            text = f"{node.key} {sense.share:.0%}  {', '.join(word_of(key) for key, _ in sense.neighbours)}"
+            like = sense.substitutes or [word_of(key) for key, _ in sense.neighbours]
+            text = f"{node.key} {sense.share:.0%}  {', '.join(like)}"
         else:
             text = word if node.below is None else f"one below {node.below:.2f}"
         here = Drawn(text) if onto is None else onto.add(text)

@@ -58,6 +58,30 @@ def test_tag_on_a_terminal(folder):
     assert b"{" not in shown
 
 
+def test_lines_that_belong_together(folder, tmp_path):
+    path = tmp_path / "wrapped.txt"
+    path.write_text("He sat on the\nbank.\n\n\nThe river\n")
+    found = [json.loads(line) for line in polylm("tag", path, "--paragraphs", "--model", folder).stdout.splitlines()]
+    assert [one["text"] for one in found] == ["He sat on the bank.", "The river"]
+    bank = found[0]["tokens"][4]
+    assert path.read_text()[bank["start"] : bank["end"]] == bank["text"] == "bank"
+
+
+def test_answers_at_once(folder):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "polylm", "tag", "-", "--at-once", "--model", folder, "--device", "cpu"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with process:
+        for word in ("bank", "river"):
+            process.stdin.write(f"the {word}\n".encode())
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["tokens"][1]["lemma"] == word  # while the input is open
+        process.stdin.close()
+    assert process.returncode == 0
+
+
 def test_senses(folder):
     result = polylm("senses", "banks", "--model", folder, "--json")
     found = json.loads(result.stdout)
@@ -65,6 +89,7 @@ def test_senses(folder):
     lines = polylm("senses", "bank", "--model", folder, "--granularity", "1").stdout.decode().splitlines()
     assert lines[0].split("\t") == ["sense", "share", "could be replaced by", "nearest senses", "merged with it"]
     assert len(lines) == 4
+    assert [s["key"] for s in json.loads(polylm("senses", "Bank#3", "--model", folder, "--json").stdout)] == ["bank#2"]
     tree = polylm("senses", "bank", "--model", folder, "--tree").stdout.decode()
     assert "one below 1.00" in tree
     assert all(f"bank#{k} 33%" in tree for k in (1, 2, 3))

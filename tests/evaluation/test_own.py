@@ -52,6 +52,7 @@ def test_lemmas_of_several_words(tmp_path):
         ({**ROW, "left": None}, "left should be there, as text"),
         ({key: value for key, value in ROW.items() if key not in ("pos", "sense")}, "pos and sense should be there"),
         ({**ROW, "focus": " "}, "must not be empty"),
+        ({**ROW, "pos": "q"}, "pos is 'q': it should be n, v, j or r"),
         ({**ROW, "id": "a b"}, "should be one word"),
         ({**ROW, "id": "bank.n.1"}, "was there before"),
         ("[" * 100_000, "is not JSON"),

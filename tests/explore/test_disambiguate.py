@@ -143,3 +143,9 @@ def test_the_meaning_of_a_focus(model):
 def test_a_focus_that_is_none(model, text, message):
     with pytest.raises(UserError, match=message):
         model.embed(text)
+
+
+@pytest.mark.parametrize("text", [None, b"The bank.", 7])
+def test_what_is_no_text(model, text):
+    with pytest.raises(UserError, match="a text is a string, or a list of words"):
+        model.tag(text)

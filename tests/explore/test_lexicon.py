@@ -9,7 +9,9 @@ from polylm.errors import UserError
 from polylm.explore.examples import Example
 from polylm.explore.lexicon import Entry, LexicalSense, entries, write
 from polylm.explore.links import Link, Linker
+from polylm.model.wordlists import WordLists
 from polylm.wordnet import WordNet
+from tests.evaluation.conftest import make_model
 from tests.test_wordnet import folder as wordnet_folder  # noqa: F401
 
 
@@ -46,12 +48,30 @@ def test_a_sense_goes_to_the_synset_that_it_is_near_to(model, wordnet_folder):  
         for key, like in (("bank#1", ("river#1", "water#1")), ("bank#2", ("money#1", "money#1"))):
             mean = sum(saved[vectors.index(other)] for other in like)
             vectors.vectors[vectors.index(key)] = mean / np.linalg.norm(mean)
-        close, apart = linker._closeness("bank", ["09213565-n", "08420278-n"])
+        about = [linker._about(synset, "bank") for synset in ("09213565-n", "08420278-n")]
+        close, apart = linker._closeness("bank", about)
     finally:
         vectors.vectors[:] = saved
     assert close[0].argmax() == 0
     assert close[1].argmax() == 1
     assert apart[0, 0] > 0 > apart[1, 0]
+
+
+def test_substitutes_speak_for_a_synset(wordnet_folder):  # noqa: F811
+    """One that is a word about it; and a sense whose substitutes WordNet does not know is less sure."""
+    model = make_model()
+    vocabulary = model.vocabulary
+    table = np.zeros((model.network.inventory.n_rows, 2), dtype=np.uint16)
+    first = int(model.network.inventory.first[vocabulary["bank"]])
+    table[first : first + 3, 0] = [vocabulary[word] for word in ("money", "river", "sat")]
+    model.wordlists = WordLists(substitutes=table)
+    linker = Linker(model, WordNet(wordnet_folder))
+    about = [{"river": 1.0, "water": 0.5}, {"money": 0.5}]
+    named, speech, known = linker._by_substitutes([["bank#1"], ["bank#2"], ["bank#3"]], about, ["n", "n"])
+    np.testing.assert_allclose(named, [[0, 0.25], [0.5, 0], [0, 0]])
+    in_wordnet = [bool(linker.wordnet.of_word(word)) for word in ("money", "river", "sat")]
+    assert known.tolist() == [float(there) for there in in_wordnet]
+    assert (speech > 0).any(axis=1).tolist() == in_wordnet
 
 
 ENTRY = Entry(

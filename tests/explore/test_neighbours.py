@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from polylm.errors import UserError
 from polylm.explore.neighbours import SenseVectors, suggestion, word_of
+from polylm.model.granularity import Granularity
+from tests.evaluation.conftest import make_model
 
 
 def make(n_words=40, n_senses=3, d=8):
@@ -95,6 +99,31 @@ def test_labels(model):
     assert model.label("river#1") == model.label(None) == ""
 
 
+@given(st.integers(0, 10**6))
+@settings(max_examples=10, deadline=None)
+def test_a_tree_has_every_sense_once(seed):
+    """Whatever merges with what."""
+    model = make_model()
+    generator = torch.Generator().manual_seed(seed)
+    n = len(model.network.inventory.poly_words)
+    products = torch.rand(n, 3, 3, generator=generator)
+    model.merging = Granularity(model.network.inventory, products @ products.mT, torch.rand(n, 3, generator=generator))
+
+    def leaves(tree):
+        return [tree.key] if tree.key is not None else [key for branch in tree.branches for key in leaves(branch)]
+
+    def heights(tree):
+        for branch in tree.branches:
+            if tree.below is not None and branch.below is not None:
+                assert branch.below >= tree.below
+            heights(branch)
+
+    for word in ("bank", "wait", "river"):
+        tree = model.tree(word)
+        assert sorted(leaves(tree)) == sorted(sense.key for sense in model.senses(word, granularity=1.0))
+        heights(tree)
+
+
 def test_the_tree_of_a_word(model):
     """bank#2 and bank#3 are one first; bank#1 never."""
     tree = model.tree("bank")
@@ -105,3 +134,30 @@ def test_the_tree_of_a_word(model):
     for dial, n in ((1.0, 3), (pair.below - 0.01, 2), (0.0, 2)):
         assert len(model.senses("bank", granularity=dial)) == model.n_senses("bank", granularity=dial) == n
     assert model.tree("river").to_dict() == {"key": "river#1"}
+
+
+def test_a_slip_is_seen_before_likeness():
+    known = ["the", "bank", "tank", "bak", "nake"]  # the commonest first
+    assert suggestion("bnak", known) == ": did you mean bank, bak?"
+    assert suggestion("bankk", known) == ": did you mean bank?"
+    assert suggestion("zzzzzz", known) == ""
+
+
+def test_keys_and_words(model):
+    assert model.split_key("bank") == ("bank", None)
+    assert model.split_key("Bank#2") == ("Bank", "bank#2")
+    assert model.split_key("C#") == ("C#", None)
+    with pytest.raises(UserError, match="bank#9 is not a sense; bank has bank#1"):
+        model.split_key("bank#9")
+    assert model.most_similar("BANK#1", 3) == model.most_similar("bank#1", 3)
+
+
+def test_neighbours_have_the_keys_of_their_granularity(model):
+    for dial in (1.0, 0.0):
+        shown = {sense.key for word in model.words() for sense in model.senses(word, granularity=dial)}
+        for word in model.words():
+            for sense in model.senses(word, granularity=dial):
+                near = [key for key, _ in sense.neighbours]
+                assert set(near) <= shown
+                assert len({word_of(key) for key in near}) == len(near)
+        assert {key for key, _ in model.most_similar("river#1", 20, granularity=dial)} <= shown

@@ -43,5 +43,5 @@ def test_without_senses_nothing_changes(texts):
 
 
 def test_what_is_no_conllu():
-    with pytest.raises(UserError, match="line 2 is not CoNLL-U: it has 1 fields"):
+    with pytest.raises(UserError, match="the input, line 2: not CoNLL-U, 1 of 10 fields"):
         list(sentences(["# text", "The bank"]))

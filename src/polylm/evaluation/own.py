@@ -88,7 +88,9 @@ def _instance(line: str, where: str, number: int) -> tuple[Instance, str]:
     lead = len(row["focus"]) - len(row["focus"].lstrip())
     start = len(left) + lead
     lemma = "_".join(normalize(word).lower() for word in row["lemma"].split())
-    pos = _POS.get(row["pos"].strip().lower(), "_".join(row["pos"].split()) or "x")
+    pos = _POS.get(row["pos"].strip().lower())
+    if pos is None:
+        raise UserError(f"{where}: pos is {row['pos']!r}: it should be n, v, j or r (noun, verb, adjective, adverb)")
     name = f"{lemma}.{pos}.{number}" if row.get("id") is None else str(row["id"])
     if not f"{lemma}{pos}{name}".isprintable():
         raise UserError(f"{where}: the lemma, class or id holds characters that cannot be written")

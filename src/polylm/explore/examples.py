@@ -67,7 +67,7 @@ def find_examples(
     if report:
         report(limit, limit)
     return {
-        key: [example for _, example in sorted(found.values(), key=lambda pair: (-pair[0], pair[1]))]
+        key: [example for _, example in sorted(found.values(), key=lambda pair: (-pair[1].probability, pair[1]))]
         for key, found in best.items()
     }
 

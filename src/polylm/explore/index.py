@@ -81,6 +81,14 @@ class SenseIndex:
             return rows
         return self.merging.representatives(dial)[rows.start : rows.stop].tolist()
 
+    def head(self, key: str, dial: float) -> str:
+        """The key that a sense has at a granularity."""
+        word = self.vocabulary[word_of(key)]
+        if self.n_senses[word] == 1 or dial >= 1 or self.merging is None:
+            return key
+        row = self.row(key)
+        return self.key(self.heads(word, dial)[row - self.first[word]])
+
     def groups(self, word: int, dial: float) -> list[tuple[list[int], float]]:
         """The rows of a word that are one at a granularity, the commonest first, and the share of each group."""
         members: dict[int, list[int]] = {}

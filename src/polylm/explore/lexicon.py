@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from polylm.explore.model import Model
     from polylm.wordnet import WordNet
 
+SURE = 0.5  # from which a link is stated as a fact in Turtle, beside its confidence
 Report = Callable[[int, int], None]  # done, total
 
 
@@ -109,7 +110,7 @@ _WORDNET = "http://wordnet-rdf.princeton.edu/wn30/"
 def _prefixes(base: str, language: str) -> str:
     return f"""@prefix ontolex: <{_ONTOLEX}> .
 @prefix lime: <http://www.w3.org/ns/lemon/lime#> .
-@prefix frac: <http://www.w3.org/nl/lemon/frac#> .
+@prefix frac: <http://www.w3.org/ns/lemon/frac#> .
 @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
 @prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
 @prefix polylm: <{base}terms:> .
@@ -144,7 +145,8 @@ def _turtle(entry: Entry, base: str, language: str) -> str:
         facts += [f"skos:example {text(example.text)}" for example in sense.examples]
         if sense.wordnet is not None:
             synset = f"<{_WORDNET}{sense.wordnet.synset}>"
-            facts.append(f"ontolex:isLexicalizedSenseOf {synset}")
+            if sense.wordnet.confidence >= SURE:
+                facts.append(f"ontolex:isLexicalizedSenseOf {synset}")
             facts.append(
                 f"polylm:link [ polylm:synset {synset} ; polylm:confidence {sense.wordnet.confidence:.4f} ; "
                 f'skos:notation "{_escaped(sense.wordnet.key)}" ]'

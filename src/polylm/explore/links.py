@@ -1,10 +1,11 @@
 """Which synset of WordNet is a sense? A guess, with a confidence.
 
-Of each synset of a word we take the words about it: its other members, those of the
-synsets it points to, the words of its gloss and examples. A sense is close to a synset as far as its vector is close to
-theirs, each word with whichever of its senses is nearest; what sets a sense apart from the others of its word counts
-more than what they share. The model also reads the synset's gloss and examples: which sense does it take the word for
-there? WordNet's earlier synsets are favoured. The confidence is a softmax of these scores.
+Of each synset of a word we take the words about it: its other members, those of the synsets it points to, the words of
+its gloss and examples. A sense is close to a synset as far as its vector is close to theirs, each word with whichever
+of its senses is nearest, beyond what all senses of its word have in common. Its substitutes say which part of speech it
+has, and may be about the synset themselves. The model also reads the synset's gloss and examples: which sense does it
+take the word for there? WordNet's earlier synsets are favoured. The confidence is a softmax of these scores, less where
+WordNet does not know the substitutes: names of firms and bands are not in it.
 """
 
 import re
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from polylm.explore.model import Model
     from polylm.wordnet import WordNet
 
-CLOSE, APART, CLASS, READ, EARLIER, SHARPNESS = 1.0, 2.0, 2.0, 0.2, 0.3, 6.0  # chosen on half of SemCor's words
+# Chosen on half of SemCor's words.
+APART, CLASS, SUBSTITUTE, SPEECH, READ, EARLIER, SHARPNESS = 2.0, 3.0, 0.2, 1.0, 0.1, 0.3, 6.0
 _WEIGHTS = {  # of words about a synset, by the pointer that leads to them
     "@": 0.7, "@i": 0.7, "~": 0.4, "&": 0.7, "^": 0.5, "+": 0.5, "$": 0.5, "*": 0.5, ">": 0.3, "<": 0.5, "=": 0.5,
     "\\": 0.5, "!": 0.3, ";c": 0.5, "%p": 0.3, "#p": 0.3, "%m": 0.3, "#m": 0.3,
@@ -59,6 +61,7 @@ class Linker:
         for row, key in enumerate(model.vectors.keys):
             self.rows[key.rpartition("#")[0]].append(row)
         self._lemma = lru_cache(1 << 16)(self._lemma_in_model)
+        self._speech = lru_cache(1 << 16)(self._parts_of_speech)
 
     def links(self, word: str, groups: Sequence[Sequence[str]]) -> list[Link | None]:
         """One link for each group of senses of a word that are one; none where WordNet does not have the word."""
@@ -93,14 +96,16 @@ class Linker:
         vectors = self.model.vectors
         place = {vectors.keys[row]: i for i, row in enumerate(self.rows[word])}
         heads = [place[group[0]] for group in groups]
-        close, apart = self._closeness(word, [synset for _, synset in candidates])
+        about = [self._about(synset, word) for _, synset in candidates]
+        close, apart = self._closeness(word, about)
         rank, pos = _ranks([key for key, _ in candidates])
         of_class = np.zeros_like(close)  # nouns among the neighbours speak for all nouns
         for one in set(pos):
             mine = np.array([other == one for other in pos])
             of_class[:, mine] = np.sort(close[:, mine], axis=1)[:, -3:].mean(axis=1, keepdims=True)
-        scores = (CLOSE * close + APART * apart + CLASS * of_class)[heads]
-        scores = scores - EARLIER * np.log(rank)
+        scores = (APART * apart + CLASS * of_class)[heads] - EARLIER * np.log(rank)
+        named, speech, in_wordnet = self._by_substitutes(groups, about, pos)
+        scores += SUBSTITUTE * named + SPEECH * speech
         if len(groups) > 1:
             member = np.zeros((len(groups), len(place)), dtype=np.float32)
             for i, group in enumerate(groups):
@@ -110,15 +115,41 @@ class Linker:
             known = glosses.sum(axis=1) > 0
             scores[:, known] += READ * np.log((meant[:, known] + 0.03) / (share[:, None] + 0.03))
         scores = np.exp(SHARPNESS * (scores - scores.max(axis=1, keepdims=True)))
-        chances: NDArray[np.float32] = (scores / scores.sum(axis=1, keepdims=True)).astype(np.float32)
+        scores *= in_wordnet[:, None] / scores.sum(axis=1, keepdims=True)
+        chances: NDArray[np.float32] = scores.astype(np.float32)
         return chances
 
-    def _closeness(self, word: str, synsets: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _by_substitutes(
+        self, groups: Sequence[Sequence[str]], about: Sequence[dict[str, float]], classes: Sequence[str]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+        """(groups, synsets) how far the substitutes of a sense are words about a synset, and have its part of speech.
+
+        And (groups,) how many of them WordNet knows.
+        """
+        named = np.zeros((len(groups), len(about)), dtype=np.float32)
+        speech, known = np.zeros_like(named), np.ones(len(groups), dtype=np.float32)
+        for i, group in enumerate(groups):
+            others = self.model.substitutes_of(group[0])
+            shares = [self._speech(other) for other in others]
+            for rank, (other, share) in enumerate(zip(others, shares, strict=True)):
+                named[i] += [own.get(other, 0.0) / (rank + 2) for own in about]
+                speech[i] += [share.get(one, 0.0) / len(others) for one in classes]
+            if others:
+                known[i] = sum(map(bool, shares)) / len(others)
+        return named, speech, known
+
+    def _parts_of_speech(self, word: str) -> dict[str, float]:
+        """Which share of a word's synsets are nouns, and so on."""
+        _, classes = _ranks([key for key, _ in self.wordnet.of_word(word)])
+        return {one: classes.count(one) / len(classes) for one in set(classes)}
+
+    def _closeness(
+        self, word: str, about: Sequence[dict[str, float]]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(senses, synsets) the cosines to words about a synset, and what they are above the mean of all senses."""
-        about = [self._about(synset, word) for synset in synsets]
         words = sorted({other for own in about for other in own})
         if not words:
-            return (np.zeros((len(self.rows[word]), len(synsets)), dtype=np.float32),) * 2
+            return (np.zeros((len(self.rows[word]), len(about)), dtype=np.float32),) * 2
         vectors = self.model.vectors.vectors
         others = [self.rows[other] for other in words]
         first = np.cumsum([0, *map(len, others[:-1])])

@@ -222,14 +222,18 @@ class Model:
         near = self.vectors.nearest([self.vectors.index(key) for key in keys], LABEL_FROM)
         for key, found in zip(keys, near, strict=True):
             chances: defaultdict[str, float] = defaultdict(float)
-            for words in (list(dict.fromkeys(word_of(other) for other, _ in found)), self._substitutes_of(key)):
+            for words in (list(dict.fromkeys(word_of(other) for other, _ in found)), self.substitutes_of(key)):
                 for rank, word in enumerate(words):
                     chances[word] += 1 / (rank + 3)
             yield sorted(chances, key=lambda word: -chances[word])[:LABEL]
 
-    def _substitutes_of(self, key: str) -> list[str]:
-        listed = self.wordlists.substitutes
-        return [] if listed is None else self._listed(listed[self.index.row(key)])
+    def substitutes_of(self, key: str) -> list[str]:
+        """The words that a sense is most often interchangeable with; its own plural (banks, a name) is none."""
+        if self.wordlists.substitutes is None:
+            return []
+        word = word_of(key)
+        own = {f"{word}s", f"{word}es", f"{word[:-1]}ies", word.removesuffix("s"), word.removesuffix("es")}
+        return [other for other in self._listed(self.wordlists.substitutes[self.index.row(key)]) if other not in own]
 
     def _label_table(self) -> NDArray[np.integer[Any]]:
         """(S, 3) the numbers of the words in the label of each sense of several; zeros elsewhere."""
@@ -255,6 +259,13 @@ class Model:
         """All words that have senses, the commonest first."""
         return self.index.words()
 
+    def split_key(self, what: str) -> tuple[str, str | None]:
+        """A word, or the word of a sense and its key: bank#2 is bank and bank#2; C# may be a word."""
+        word, mark, number = what.rpartition("#")
+        if not mark or not number.isdigit() or what in self.vocabulary:
+            return what, None
+        return word, self.vectors.keys[self.vectors.index(what)]
+
     def lemma_of(self, word: str) -> str:
         """The word of the model that a form belongs to."""
         return self.vocabulary.words[self._number_of(word)]
@@ -268,7 +279,7 @@ class Model:
         dial = self.dial(granularity)
         grouped = [self.index.groups(self._number_of(word), dial) for word in words]
         heads = [self.index.key(group[0]) for own in grouped for group, _ in own]
-        near = iter(self.vectors.nearest([self.vectors.index(key) for key in heads], topn))
+        near = iter(self._renamed(self.vectors.nearest([self.vectors.index(key) for key in heads], topn), dial))
         return [
             [
                 Sense(
@@ -276,7 +287,7 @@ class Model:
                     round(share, 4),
                     [(key, round(cosine, 4)) for key, cosine in next(near)],
                     [self.index.key(row) for row in group],
-                    self._substitutes_of(self.index.key(group[0])),
+                    self.substitutes_of(self.index.key(group[0])),
                 )
                 for group, share in own
             ]
@@ -287,16 +298,19 @@ class Model:
         """How the senses of a word merge as the granularity falls."""
         number = self._number_of(word)
         keys = self.keys_of(number)
-        nodes = [Tree(key=key) for key in keys]
+        nodes = {place: Tree(key=key) for place, key in enumerate(keys)}
         for kept, gone, height in self.merging.merges(number) if self.merging is not None else []:
-            nodes[kept] = Tree(below=height, branches=(nodes[kept], nodes[gone]))
-            nodes[gone] = nodes[kept]
-        roots = list({id(node): node for node in nodes}.values())
-        return roots[0] if len(roots) == 1 else Tree(branches=tuple(roots))
+            nodes[kept] = Tree(below=height, branches=(nodes[kept], nodes.pop(gone)))
+        roots = tuple(nodes.values())
+        return roots[0] if len(roots) == 1 else Tree(branches=roots)
 
-    def most_similar(self, key: str, topn: int = 10) -> list[tuple[str, float]]:
-        """The nearest senses of other words."""
-        return self.vectors.most_similar(key, topn)
+    def most_similar(self, key: str, topn: int = 10, *, granularity: float | None = None) -> list[tuple[str, float]]:
+        """The nearest senses of other words, under the keys that they have at a granularity."""
+        return self._renamed([self.vectors.most_similar(key, topn)], self.dial(granularity))[0]
+
+    def _renamed(self, found: list[list[tuple[str, float]]], dial: float) -> list[list[tuple[str, float]]]:
+        """Neighbours, of which a word has one each, under the keys of what they are merged into."""
+        return [[(self.index.head(key, dial), cosine) for key, cosine in near] for near in found]
 
     @cached_property
     def vectors(self) -> SenseVectors:
@@ -332,7 +346,7 @@ class Model:
         words = self.pipeline.analyze(word)
         if len(words) == 1 and self.has_senses(self.vocabulary.get(words[0].lemma, 0)):
             return self.vocabulary[words[0].lemma]
-        known = suggestion(word.lower(), set(self.words()))
+        known = suggestion(word.lower(), self.words())
         raise UserError(f"{word!r} is not a word that the model knows{known}")
 
     def __repr__(self) -> str:

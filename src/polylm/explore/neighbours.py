@@ -1,7 +1,7 @@
 """Sense vectors to look things up in: one row a sense, `bank#3` its name; never a mean over senses."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -47,10 +47,10 @@ class SenseVectors:
 
     def index(self, key: str) -> int:
         """The row of a sense."""
-        try:
-            return self.key_to_index[key]
-        except KeyError:
-            raise UserError(self._unknown(key)) from None
+        for form in (key, key.lower()):
+            if form in self.key_to_index:
+                return self.key_to_index[form]
+        raise UserError(self._unknown(key))
 
     def similarity(self, a: str, b: str) -> float:
         """The cosine of two senses."""
@@ -114,10 +114,11 @@ class SenseVectors:
 
     def _unknown(self, key: str) -> str:
         word = word_of(key)
-        own = [other for other in self.keys if word_of(other) == word]
+        own = [other for other in self.keys if word_of(other) in (word, word.lower())]
         if own:
             return f"{key} is not a sense; {word} has {', '.join(own)}"
-        return f"{word!r} is not a word that the model has senses of{suggestion(word, {word_of(k) for k in self.keys})}"
+        known = dict.fromkeys(map(word_of, self.keys))
+        return f"{word!r} is not a word that the model has senses of{suggestion(word.lower(), known)}"
 
     def to_gensim(self) -> Any:
         """gensim's KeyedVectors of the same directions."""
@@ -147,7 +148,22 @@ def word_of(key: str) -> str:
     return key.rpartition("#")[0] or key
 
 
-def suggestion(word: str, known: set[str]) -> str:
-    """Words that may have been meant."""
-    near = get_close_matches(word, known, n=3, cutoff=0.75)
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Words that may have been meant, of those that are known, the commonest first: one slip away, else alike."""
+    known = dict.fromkeys(known)
+    slips = _one_slip(word) if len(word) < 40 else set()
+    near = [other for other in known if other in slips][:3] if len(word) > 2 else []
+    near = near or get_close_matches(word, known, n=3, cutoff=0.75)
     return f": did you mean {', '.join(near)}?" if near else ""
+
+
+def _one_slip(word: str) -> set[str]:
+    """What is left if a letter is lost, doubled or added, mistaken, or two are swapped."""
+    cuts = [(word[:i], word[i:]) for i in range(len(word) + 1)]
+    letters = "abcdefghijklmnopqrstuvwxyz'-"
+    return {
+        *(a + b[1:] for a, b in cuts if b),
+        *(a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1),
+        *(a + c + b[1:] for a, b in cuts if b for c in letters),
+        *(a + c + b for a, b in cuts for c in letters),
+    }

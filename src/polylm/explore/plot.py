@@ -1,6 +1,7 @@
 """Pictures: words and their senses on a plane, as in Figure 1 of the paper; and the course of a training run."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,12 +47,14 @@ def plot_words(
     names = list(dict.fromkeys(word_of(key) for key in keys))
     left = single or model
     names = [name for name in names if name in left.vocabulary]
-    figure, (word_axis, sense_axis) = _figure((13, 6.5), 1, 2)
+    size = 6.5 * max(1.0, (len(keys) / 90) ** 0.5)  # room for labels
+    figure, (word_axis, sense_axis) = _figure((2 * size, size), 1, 2)
     vectors = left.word_directions(names)
     _scatter(word_axis, vectors, names, [name in chosen for name in names], seed)
     word_axis.set_title("word vectors")
     vectors = np.stack([model.vectors[key] for key in keys])
-    labels = [key if word_of(key) in chosen else word_of(key) for key in keys]
+    often = Counter(map(word_of, keys))
+    labels = [key if word_of(key) in chosen or often[word_of(key)] > 1 else word_of(key) for key in keys]
     _scatter(sense_axis, vectors, labels, [key in own for key in keys], seed)
     sense_axis.set_title("sense vectors")
     figure.savefig(out)
@@ -137,7 +140,8 @@ def _scatter(axis: Any, vectors: NDArray[np.float32], labels: list[str], bold: l
     ]
     axis.set_xticks([])
     axis.set_yticks([])
-    adjust_text(texts, ax=axis, arrowprops={"arrowstyle": "-", "color": "0.75", "lw": 0.5})
+    axis.margins(0.08)
+    adjust_text(texts, ax=axis, expand=(1.1, 1.3), arrowprops={"arrowstyle": "-", "color": "0.75", "lw": 0.5})
 
 
 def plot_run(folder: str | Path, out: str | Path) -> None:

@@ -38,9 +38,9 @@ class SenseTagger:
     def __init__(self, model: "Model", *, source: Source = "both") -> None:
         self.model: Model = model
         self.source: Source = source
-        for extension in ("sense", "senses"):
+        for extension, default in (("sense", None), ("senses", {})):
             if not Token.has_extension(extension):
-                Token.set_extension(extension, default=None)
+                Token.set_extension(extension, default=default)
 
     def __call__(self, doc: Doc) -> Doc:
         return next(self.pipe([doc]))

@@ -107,7 +107,10 @@ class Granularity:
         return [(a, b, h) for a, b, h in zip(kept, gone, heights, strict=True) if h > 0]
 
     def representatives(self, dial: float) -> Tensor:
-        """(S,) for each row the row that it is counted as: the commonest of the senses merged with it."""
+        """(S,) for each row the row that it is counted as: the first of the senses merged with it.
+
+        A finished model has its senses in order, so the first is the commonest.
+        """
         if dial not in self._representatives:
             self._representatives = {dial: self._merge_below(dial)}  # people turn a dial and leave it
         return self._representatives[dial]
@@ -142,17 +145,14 @@ def _merge_trees(products: Tensor, shares: Tensor, mask: Tensor) -> tuple[Tensor
     """
     n, k = shares.shape
     products, shares, alive = products.clone(), shares.clone(), mask.clone()
-    own_share = shares.clone()  # of the sense that gives a merged one its name
     word = torch.arange(n)
     height = torch.ones(n, dtype=products.dtype)
     steps = []
     for _ in range(max(k - 1, 0)):
         scores = _scores(products, shares, alive)  # (P, k, k)
         best, pair = scores.flatten(1).max(dim=1)
-        a, b = pair // k, pair % k
+        a, b = pair // k, pair % k  # a < b: the first gives the name, which is the commonest once senses are in order
         height = torch.minimum(height, best.clamp(min=0))
-        swap = own_share[word, b] > own_share[word, a]  # the commonest member gives the name
-        a, b = torch.where(swap, b, a), torch.where(swap, a, b)
         steps.append((a, b, height))
         merged = best > 0
         w, a, b = word[merged], a[merged], b[merged]

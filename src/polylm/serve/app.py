@@ -4,6 +4,7 @@ Made with FastAPI: `/openapi.json` describes every endpoint, and `/docs` shows i
 goes in the body of a POST, since it may be long. A mistake is status 422 with one sentence in `detail`.
 """
 
+import errno
 import socket
 from collections.abc import Callable
 from functools import wraps
@@ -66,7 +67,7 @@ def create_app(model: Model) -> FastAPI:
 
     @app.exception_handler(RequestValidationError)
     def in_a_sentence(_: Request, error: RequestValidationError) -> JSONResponse:
-        said = [f"{'.'.join(map(str, one['loc'][1:]))}: {one['msg']}" for one in error.errors()]
+        said = [": ".join(filter(None, (".".join(map(str, one["loc"][1:])), one["msg"]))) for one in error.errors()]
         return JSONResponse({"detail": "; ".join(said)}, 422)
 
     @app.get("/", include_in_schema=False)
@@ -163,7 +164,8 @@ def check_port(host: str, port: int) -> str:
         with socket.create_server((host, port), family=family):
             pass
     except (OSError, OverflowError) as error:
-        raise UserError(f"{host}:{port} cannot be listened on ({error}): choose another --port or --host") from None
+        why = "it is in use" if getattr(error, "errno", None) == errno.EADDRINUSE else getattr(error, "strerror", error)
+        raise UserError(f"{host}:{port} cannot be listened on, {why}: choose another --port or --host") from None
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 

@@ -21,8 +21,8 @@ class Sentence:
         return [self.lines[place].split("\t")[1] for place in self.places]
 
 
-def sentences(lines: Iterable[str]) -> Iterator[Sentence]:
-    """The sentences of a file, which empty lines part."""
+def sentences(lines: Iterable[str], name: str = "the input") -> Iterator[Sentence]:
+    """The sentences of a file, which empty lines part; `name` is what a complaint calls it."""
     now: list[str] = []
     places: list[int] = []
     for number, line in enumerate(lines, 1):
@@ -34,7 +34,7 @@ def sentences(lines: Iterable[str]) -> Iterator[Sentence]:
         if not line.startswith("#"):
             fields = line.split("\t")
             if len(fields) != COLUMNS or not fields[0] or not fields[1]:
-                raise UserError(f"line {number} is not CoNLL-U: it has {len(fields)} fields instead of {COLUMNS}")
+                raise UserError(f"{name}, line {number}: not CoNLL-U, {len(fields)} of {COLUMNS} fields")
             if fields[0].isdigit():
                 places.append(len(now))
         now.append(line)

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,6 +25,19 @@ def lines_of(what: str) -> Iterator[str]:
     if re.fullmatch(r"\S*/\S+|\S+\.(txt|text|md|jsonl?|tsv|csv|conllu?|gz|xz|bz2|zst)", what) and not _word(what):
         raise UserError(f"there is no file {what}")
     return iter([what])
+
+
+def joined_paragraphs(lines: Iterable[str]) -> Iterator[str]:
+    """Lines up to an empty one as one, a space for each break: where a line ends means nothing in such text."""
+    paragraph: list[str] = []
+    for line in lines:
+        if line.strip():
+            paragraph.append(line)
+        elif paragraph:
+            yield " ".join(paragraph)
+            paragraph = []
+    if paragraph:
+        yield " ".join(paragraph)
 
 
 def _word(what: str) -> bool:
