@@ -1,5 +1,6 @@
 """The command line: one function a command. It parses, calls and prints; what is done stands elsewhere."""
 
+import errno
 import io
 import os
 import sys
@@ -83,7 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that closing the output is quiet too
         sys.exit(141)
     except OSError as error:
-        _fail(f"{error.filename or 'the output cannot be written'}: {error.strerror or error}", 2)
+        where = error.filename or ("the output cannot be written" if error.errno == errno.ENOSPC else "")
+        _fail(f"{where}: {error.strerror}" if where else str(error), 2)
 
 
 def _fail(message: str, status: int) -> None:
@@ -159,6 +161,8 @@ def tag(
         kind = "conllu" if text.endswith((".conllu", ".conll")) else "text"
     if kind == "conllu" and as_json:
         raise UserError("CoNLL-U is written as CoNLL-U: leave --json away")
+    if kind == "conllu" and (paragraphs or at_once):
+        raise UserError("CoNLL-U has sentences: --paragraphs and --at-once are for plain text")
     loaded = polylm.load(model, device=device, granularity=granularity)
     if kind == "conllu":
         from polylm.text.conllu import sentences, with_senses
@@ -210,6 +214,8 @@ def senses(
     loaded = polylm.load(model, device=device, granularity=granularity)
     word, key = loaded.split_key(word)
     if tree:
+        if key is not None:
+            raise UserError(f"the tree is that of a word: polylm senses {word} --tree")
         if as_json:
             print_json(loaded.tree(word).to_dict())
         else:
@@ -303,7 +309,7 @@ def lexicon(
     n: Annotated[int, typer.Option("--examples", min=1, help="Example sentences of each sense, with --corpus.")] = 3,
     device: DeviceName = "auto",
 ) -> None:
-    """Write the senses as a lexical resource: shares, neighbours, examples, links to WordNet."""
+    """Write the senses as a lexical resource: shares, substitutes, neighbours, examples, links to WordNet."""
     import polylm
     from polylm.atomic import check_writable
     from polylm.corpus.sources import find_sources
@@ -488,8 +494,9 @@ def train(
     from polylm.evaluation import run
     from polylm.training import launch
     from polylm.training.signals import Stopped
+    from polylm.training.trainer import FINISHED
 
-    if resume and (out / "training.json").is_file():
+    if resume and not dry_run and (out / FINISHED).is_file() and os.environ.get("RANK", "0") == "0":
         print(f"{out} is finished: to train it further, name another folder, and --init {out}", file=sys.stderr)
     given = {"learning_rate": learning_rate, "batch_tokens": batch_tokens, "seed": seed}
     evaluate = run.in_training(evaluate_on, data) if evaluate_on is not None else None

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from polylm.evaluation.report import Table
@@ -33,13 +33,16 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: 
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=header)
     shown = [i for i in range(len(columns)) if not rows or any(row[i] for row in rows)]  # what has something in it
     columns, rows = [columns[i] for i in shown], [[row[i] for i in shown] for row in rows]
-    for number, column in enumerate(columns):
-        cells = [row[number] for row in rows]
-        whole = all(" " not in cell and len(cell) <= SHORT for cell in cells)  # keys and numbers are not broken
-        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold", no_wrap=whole)
+    console = Console()
+    widths = [max(map(len, (column, *(row[i] for row in rows)))) for i, column in enumerate(columns)]
+    whole = [all(" " not in row[i] for row in rows) and widths[i] <= SHORT for i in range(len(columns))]
+    needed = sum(width + 2 if own else 12 for width, own in zip(widths, whole, strict=True))
+    for column, own in zip(columns, whole, strict=True):  # keys and numbers are not broken where there is room
+        justify: Literal["right", "left"] = "right" if column in numbers else "left"
+        table.add_column(column, justify=justify, overflow="fold", no_wrap=own and needed <= console.width)
     for row in rows:
         table.add_row(*map(Text, row))
-    Console().print(table)
+    console.print(table)
 
 
 def print_result(table: "Table", markdown: bool) -> None:

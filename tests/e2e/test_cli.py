@@ -82,7 +82,7 @@ def test_analyze_surface():
 @pytest.mark.slow
 def test_analyze_odd_text():
     assert json.loads(polylm("analyze", "", "--json").stdout) == {"text": "", "tokens": []}
-    assert "standard input is not UTF-8 at byte 1" in sentence(polylm("analyze", "-", stdin=b"a\xff"))
+    assert "standard input, line 1: this is not UTF-8" in sentence(polylm("analyze", "-", stdin=b"a\xff"))
     shown = polylm("analyze", "é “x”", "--json", env={"PYTHONIOENCODING": "ascii"})
     assert json.loads(shown.stdout)["text"] == "é “x”"
     broken = b"a\xffb".decode("utf-8", "surrogateescape")

@@ -132,7 +132,8 @@ def test_plot_and_bench(folder, tmp_path):
     assert b"bank#1" in out.read_bytes()
     result = polylm("bench", "tag", "--model", folder, "--seconds", "0.2", "--json", "--device", "cpu")
     measured = json.loads(result.stdout)
-    assert measured["words_per_s_disambiguation"] > measured["words_per_s_both"] > 0
+    assert measured["words_per_s_disambiguation"] > 0
+    assert measured["words_per_s_both"] > 0
     assert measured["peak_memory_mb"] > 50
 
 

@@ -18,13 +18,13 @@ POLYSEMOUS = ("bank", "wait", "cold", "color")
 PLAIN = "the a of river he she sat on money in was for they at , . it to and by water".split()
 
 
-def make_model(*, max_length=24, lemmatize=True, seed=0, dial=1.0):
+def make_model(*, max_length=24, lemmatize=True, seed=0, dial=1.0, **changes):
     torch.manual_seed(seed)
     words = [*SPECIAL, *MARKERS, *POLYSEMOUS, *PLAIN]
     senses = [3 if word in POLYSEMOUS else 1 for word in words]
     vocabulary = Vocabulary(words, [1] * len(words), senses)
     inventory = SenseInventory(senses, excluded=[0, 2, 3])
-    network = PolyLM(ModelConfig.tiny(max_length=max_length), inventory)
+    network = PolyLM(ModelConfig.tiny(max_length=max_length, **changes), inventory)
     with torch.no_grad():  # so that senses differ by context even without training
         network.embeddings.mul_(6)
     n = len(POLYSEMOUS)

@@ -35,6 +35,7 @@ def test_rows(tmp_path):
 def test_focuses_that_are_no_form_of_their_lemma(tmp_path):
     rows = [ROW, {**ROW, "focus": "Banks"}, {**ROW, "focus": "the old banks"}, {**ROW, "focus": "sat", "lemma": "sit"}]
     rows += [{**ROW, "focus": "river banks", "lemma": "bank"}, {**ROW, "focus": "New York", "lemma": "new york"}]
+    rows += [{**ROW, "focus": "looked up", "lemma": "look_up"}, {**ROW, "focus": "ice-creams", "lemma": "ice cream"}]
     assert own.odd_focuses(read(tmp_path, *rows)) == []
     odd = read(tmp_path, *rows, {**ROW, "focus": "shore", "id": "x"})
     assert own.odd_focuses(odd) == ["x (shore)"]

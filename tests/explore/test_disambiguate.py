@@ -1,5 +1,6 @@
 """Every word of a text has its sense, whatever the length of the text and whatever is read beside it."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -147,5 +148,11 @@ def test_a_focus_that_is_none(model, text, message):
 
 @pytest.mark.parametrize("text", [None, b"The bank.", 7])
 def test_what_is_no_text(model, text):
+    found = model.tag_many(["The bank.", text])
+    assert len(next(found)) == 3  # what stands before it is not lost
     with pytest.raises(UserError, match="a text is a string, or a list of words"):
-        model.tag(text)
+        next(found)
+
+
+def test_words_of_other_libraries(model):
+    assert model.tag(np.array(["the", "bank"])) == model.tag(["the", "bank"])

@@ -63,15 +63,20 @@ def test_substitutes_speak_for_a_synset(wordnet_folder):  # noqa: F811
     vocabulary = model.vocabulary
     table = np.zeros((model.network.inventory.n_rows, 2), dtype=np.uint16)
     first = int(model.network.inventory.first[vocabulary["bank"]])
-    table[first : first + 3, 0] = [vocabulary[word] for word in ("money", "river", "sat")]
+    table[first : first + 3, 0] = [vocabulary[word] for word in ("money", "river", "cold")]
     model.wordlists = WordLists(substitutes=table)
     linker = Linker(model, WordNet(wordnet_folder))
     about = [{"river": 1.0, "water": 0.5}, {"money": 0.5}]
     named, speech, known = linker._by_substitutes([["bank#1"], ["bank#2"], ["bank#3"]], about, ["n", "n"])
     np.testing.assert_allclose(named, [[0, 0.25], [0.5, 0], [0, 0]])
-    in_wordnet = [bool(linker.wordnet.of_word(word)) for word in ("money", "river", "sat")]
-    assert known.tolist() == [float(there) for there in in_wordnet]
-    assert (speech > 0).any(axis=1).tolist() == in_wordnet
+    assert known.tolist() == [0, 0, 1]  # this small WordNet has bank and cold
+    np.testing.assert_allclose(speech[:2], 0)
+    assert linker._parts_of_speech("cold") == {"j": 1.0}
+    assert linker._by_substitutes([["bank#3"]], about, ["j", "n"])[1].tolist() == [[1.0, 0.0]]
+    links = linker.links("bank", [["bank#1"], ["bank#2"], ["bank#3"]])
+    assert links[:2] == [None, None]
+    assert links[2] is not None
+    assert links[2].confidence > 0
 
 
 ENTRY = Entry(

@@ -57,9 +57,18 @@ def test_labels_are_saved(tmp_path):
     assert again.labels(keys) == model.labels(keys)
     assert again.label("bank#1").count(" ") == 2
     assert again.label("river#1") == ""
+    for _ in range(2):
+        with pytest.raises(UserError, match="bank#9 is not a sense"):
+            again.label("bank#9")
     (tmp_path / "senses.npz").write_bytes(b"nothing")
     with pytest.raises(UserError, match=r"senses\.npz is damaged"):
         polylm.load(tmp_path)
+
+
+def test_word_lists_of_another_model_do_not_stay(tmp_path):
+    make_model().save_pretrained(tmp_path, labels=True)
+    make_model(seed=1).save_pretrained(tmp_path)
+    assert polylm.load(tmp_path).wordlists.tables() == {}
 
 
 def test_substitutes_of_senses(tmp_path):

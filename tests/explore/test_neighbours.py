@@ -107,7 +107,9 @@ def test_a_tree_has_every_sense_once(seed):
     generator = torch.Generator().manual_seed(seed)
     n = len(model.network.inventory.poly_words)
     products = torch.rand(n, 3, 3, generator=generator)
-    model.merging = Granularity(model.network.inventory, products @ products.mT, torch.rand(n, 3, generator=generator))
+    model.index.merging = Granularity(
+        model.network.inventory, products @ products.mT, torch.rand(n, 3, generator=generator)
+    )
 
     def leaves(tree):
         return [tree.key] if tree.key is not None else [key for branch in tree.branches for key in leaves(branch)]
@@ -160,4 +162,6 @@ def test_neighbours_have_the_keys_of_their_granularity(model):
                 near = [key for key, _ in sense.neighbours]
                 assert set(near) <= shown
                 assert len({word_of(key) for key in near}) == len(near)
+                for key, cosine in sense.neighbours:
+                    assert cosine == pytest.approx(model.vectors.similarity(sense.key, key), abs=1e-4)
         assert {key for key, _ in model.most_similar("river#1", 20, granularity=dial)} <= shown

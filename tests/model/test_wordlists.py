@@ -1,3 +1,5 @@
+from io import BytesIO
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,10 @@ def test_what_does_not_fit(tmp_path):
     for n_senses, n_words in ((4, 10), (3, 9)):
         with pytest.raises(UserError, match="does not belong to this model"):
             WordLists.load(tmp_path, n_senses, n_words)
-    for damaged in (b"", b"nothing", whole[:-30], whole[:60] + bytes(20) + whole[80:]):
+    npy = BytesIO()
+    np.save(npy, LABELS)
+    odd_method = whole.replace(b"\x08\x00", b"\x09\x00")  # how the zip says it is packed
+    for damaged in (b"", b"nothing", whole[:-30], whole[:60] + bytes(20) + whole[80:], npy.getvalue(), odd_method):
         path.write_bytes(damaged)
         with pytest.raises(UserError, match=r"senses\.npz"):
             WordLists.load(tmp_path, 3, 10)

@@ -20,7 +20,8 @@ def data(tmp_path, semeval2010_folder, semeval2013_folder, own_file):  # noqa: F
     assert {semeval2010_folder.parent, semeval2013_folder.parent} == {tmp_path}
     (tmp_path / "wsi-dev.jsonl.xz").write_bytes(lzma.compress(own_file.read_bytes()))
     for seed, name in enumerate(("full", "no-distinctness", "no-disambiguation")):
-        make_model(seed=seed, dial=0.3 if name == "full" else 1.0).save_pretrained(tmp_path / "runs" / name)
+        dial, layer = 0.3 if name == "full" else 1.0, name != "no-disambiguation"
+        make_model(seed=seed, dial=dial, disambiguation=layer).save_pretrained(tmp_path / "runs" / name)
     return tmp_path
 
 
@@ -52,5 +53,6 @@ def test_table_3_has_every_ablation(data):
     found = rows(data, "3", "runs")
     for name in ("full, q^P", "disambiguation layer only", "no distinctness, both read-outs", "no disambiguation, q^P"):
         assert name in found
+    assert "no disambiguation, both read-outs" not in found
     assert found["PolyLM SMALL, no distinctness"] == ["53.5", "33.4", "42.3", "57.4", "16.3", "30.5"]
     assert sum(name.startswith("no disambiguation, merged at ") for name in found) == 1

@@ -264,13 +264,13 @@ def test_callbacks_and_watched_words(corpus, tmp_path):
     assert seen[-1]["watch h3"][0].startswith("h3#")
 
 
-@pytest.mark.slow
 def test_a_word_that_cannot_be_watched_is_named_at_once(corpus, tmp_path):
     with pytest.raises(UserError, match="'zyzzyva' cannot be watched"):
         Trainer(corpus, tmp_path / "run", TINY, settings(), callbacks=Callbacks(watch=("h1", "zyzzyva")), quiet=True)
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_time_as_budget(corpus, tmp_path):
     trainer, summary = run(corpus, tmp_path / "run", steps=None, seconds=2.0, checkpoint_steps=None)
     assert summary["seconds"] == pytest.approx(2.0, abs=1.5)

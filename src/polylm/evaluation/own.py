@@ -16,6 +16,7 @@ from polylm.text.lemmatizer import lemmas_of
 from polylm.text.tokenizer import normalize
 
 FIELDS = ("left", "focus", "right", "lemma", "pos", "sense")
+_PARTS = re.compile(r"[\s_-]+")
 _NAMES = {"n": "noun nn", "v": "verb vb", "j": "a s adj adjective jj", "r": "adv adverb rb"}
 _POS = {name: pos for pos, names in _NAMES.items() for name in (pos, *names.split())}
 
@@ -58,14 +59,19 @@ def read_to_score(path: str | Path) -> WSIDataset:
     return dataset
 
 
+def _lemmas(word: str) -> set[str]:
+    return {word, *(lemma for pos in "nvjr" for lemma in lemmas_of(word, pos))}
+
+
 def odd_focuses(dataset: WSIDataset) -> list[str]:
     """Instances no word of whose focus can have their lemma, which they are given all the same: `id: focus`."""
     odd = []
     for instance in dataset.instances:
         focus = normalize(instance.text[instance.start : instance.end]).lower()
-        words = [focus, *re.split(r"[\s_-]+", focus)]
-        lemmas = {*words, *(lemma for word in words for pos in "nvjr" for lemma in lemmas_of(word, pos))}
-        if not lemmas & {instance.lemma, instance.lemma.replace("_", " ")}:
+        found = [_lemmas(word) for word in _PARTS.split(focus)]
+        wanted = _PARTS.split(instance.lemma)
+        starts = range(len(found) - len(wanted) + 1)  # the lemma may have several words, the focus more
+        if not any(all(part in found[i + n] for n, part in enumerate(wanted)) for i in starts):
             odd.append(f"{instance.id} ({focus})")
     return odd
 

@@ -81,8 +81,9 @@ def _groups(
         except UserError as error:  # a line that cannot be read: those before it are not lost
             wrong = error
             break
-        if isinstance(text, bytes) or not isinstance(text, Sequence):
-            raise UserError(f"a text is a string, or a list of words, not {type(text).__name__}")
+        if isinstance(text, bytes | bytearray | memoryview) or not isinstance(text, Iterable):
+            wrong = UserError(f"a text is a string, or a list of words, not {type(text).__name__}")
+            break
         group.append(model.pipeline.encode(text))
         n_ids += len(group[-1].ids) + 1  # an empty line is held too
         if n_ids >= TEXTS:

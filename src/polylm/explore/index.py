@@ -5,11 +5,11 @@ from functools import cached_property
 
 import torch
 
-from polylm.corpus.vocabulary import SPECIAL, Vocabulary
+from polylm.corpus.vocabulary import Vocabulary
 from polylm.explore.neighbours import word_of
 from polylm.model.granularity import Granularity
 from polylm.model.polylm import PolyLM
-from polylm.text.lemmatizer import MARKERS
+from polylm.text.lemmatizer import is_word
 
 
 class SenseIndex:
@@ -21,8 +21,7 @@ class SenseIndex:
     @cached_property
     def is_word(self) -> list[bool]:
         """Of each symbol of the vocabulary: it is no marker, special symbol or punctuation."""
-        others = {*SPECIAL, *MARKERS}
-        return [symbol not in others and any(map(str.isalnum, symbol)) for symbol in self.vocabulary.words]
+        return list(map(is_word, self.vocabulary.words))
 
     @cached_property
     def of_words(self) -> torch.Tensor:
@@ -81,13 +80,12 @@ class SenseIndex:
             return rows
         return self.merging.representatives(dial)[rows.start : rows.stop].tolist()
 
-    def head(self, key: str, dial: float) -> str:
-        """The key that a sense has at a granularity."""
-        word = self.vocabulary[word_of(key)]
-        if self.n_senses[word] == 1 or dial >= 1 or self.merging is None:
-            return key
-        row = self.row(key)
-        return self.key(self.heads(word, dial)[row - self.first[word]])
+    def are_heads(self, dial: float) -> torch.Tensor | None:
+        """(n,) which senses of words (those of `SenseVectors`) there are at a granularity; none: all."""
+        if dial >= 1 or self.merging is None:
+            return None
+        heads = self.merging.representatives(dial)
+        return (heads == torch.arange(len(heads)))[self.of_words]
 
     def groups(self, word: int, dial: float) -> list[tuple[list[int], float]]:
         """The rows of a word that are one at a granularity, the commonest first, and the share of each group."""

@@ -64,7 +64,7 @@ class Linker:
         self._speech = lru_cache(1 << 16)(self._parts_of_speech)
 
     def links(self, word: str, groups: Sequence[Sequence[str]]) -> list[Link | None]:
-        """One link for each group of senses of a word that are one; none where WordNet does not have the word."""
+        """One link for each group of senses of a word that are one; none where WordNet has no word for it."""
         return self.many([(word, groups)])[0]
 
     def many(self, words: Sequence[tuple[str, Sequence[Sequence[str]]]]) -> list[list[Link | None]]:
@@ -79,6 +79,9 @@ class Linker:
             chances = self._chances(word, groups, own, glosses)
             links: list[Link | None] = []
             for chance in chances:
+                if not chance.any():  # WordNet knows nothing that could stand for it: a name
+                    links.append(None)
+                    continue
                 best = int(chance.argmax())
                 key, synset = own[best]
                 links.append(Link(synset, key, self.wordnet.synsets[synset].gloss, round(float(chance[best]), 4)))

@@ -87,12 +87,16 @@ class Model:
         network.keep_inputs()
         self.vocabulary = vocabulary
         self.pipeline = TextPipeline(vocabulary, settings)
-        self.merging = merging
         self.index = SenseIndex(network, vocabulary, merging)
         self._labels: dict[str, str] = {}
         self.wordlists = WordLists()
         self.folder: Path | None = None  # where it was loaded from
         self.granularity = checked_dial(granularity if granularity is not None else default_dial(merging), merging)
+
+    @property
+    def merging(self) -> Granularity | None:
+        """Which senses are confused, if the model knows."""
+        return self.index.merging
 
     @property
     def mask(self) -> int:
@@ -205,7 +209,8 @@ class Model:
         """The same for many, those that are new at once; empty for words of one sense."""
         new = [key for key in dict.fromkeys(keys) if key is not None and key not in self._labels]
         for key in new:
-            self._labels[key] = ""
+            self.vectors.index(key)  # complains of what is no key
+        self._labels |= dict.fromkeys(new, "")
         several = [key for key in new if self.index.is_ambiguous(key)]
         if self.wordlists.labels is not None:
             for key in several:
@@ -233,6 +238,7 @@ class Model:
             return []
         word = word_of(key)
         own = {f"{word}s", f"{word}es", f"{word[:-1]}ies", word.removesuffix("s"), word.removesuffix("es")}
+        own.add(f"{word.removesuffix('ies')}y")
         return [other for other in self._listed(self.wordlists.substitutes[self.index.row(key)]) if other not in own]
 
     def _label_table(self) -> NDArray[np.integer[Any]]:
@@ -279,7 +285,8 @@ class Model:
         dial = self.dial(granularity)
         grouped = [self.index.groups(self._number_of(word), dial) for word in words]
         heads = [self.index.key(group[0]) for own in grouped for group, _ in own]
-        near = iter(self._renamed(self.vectors.nearest([self.vectors.index(key) for key in heads], topn), dial))
+        rows = [self.vectors.index(key) for key in heads]
+        near = iter(self.vectors.nearest(rows, topn, among=self.index.are_heads(dial)))
         return [
             [
                 Sense(
@@ -305,12 +312,8 @@ class Model:
         return roots[0] if len(roots) == 1 else Tree(branches=roots)
 
     def most_similar(self, key: str, topn: int = 10, *, granularity: float | None = None) -> list[tuple[str, float]]:
-        """The nearest senses of other words, under the keys that they have at a granularity."""
-        return self._renamed([self.vectors.most_similar(key, topn)], self.dial(granularity))[0]
-
-    def _renamed(self, found: list[list[tuple[str, float]]], dial: float) -> list[list[tuple[str, float]]]:
-        """Neighbours, of which a word has one each, under the keys of what they are merged into."""
-        return [[(self.index.head(key, dial), cosine) for key, cosine in near] for near in found]
+        """The nearest senses of other words, of those that there are at a granularity."""
+        return self.vectors.most_similar(key, topn, among=self.index.are_heads(self.dial(granularity)))
 
     @cached_property
     def vectors(self) -> SenseVectors:
@@ -411,6 +414,8 @@ class Model:
         lists = replace(self.wordlists, labels=self._label_table() if labels else self.wordlists.labels)
         if lists.tables():
             files[WORDLISTS] = lists.to_bytes(len(self.vocabulary))
+        else:
+            (Path(folder) / WORDLISTS).unlink(missing_ok=True)  # of a model that was here before
         save_pretrained(self.network, folder, granularity=self.merging, precision=precision, files=files)
 
 

@@ -16,6 +16,7 @@ from polylm.model.geometry import common
 if TYPE_CHECKING:
     from torch import Tensor
 
+_NOT = -2.0
 MANY = 4096  # rows from which neighbours are looked for in half precision first
 
 
@@ -56,15 +57,22 @@ class SenseVectors:
         """The cosine of two senses."""
         return float(self[a] @ self[b])
 
-    def most_similar(self, what: str | NDArray[np.float32], topn: int = 10) -> list[tuple[str, float]]:
-        """The nearest senses of other words to a sense, or to a vector as `__getitem__` or `Model.embed` gives it."""
+    def most_similar(
+        self, what: str | NDArray[np.float32], topn: int = 10, *, among: "Tensor | None" = None
+    ) -> list[tuple[str, float]]:
+        """The nearest senses of other words to a sense, or to a vector as `__getitem__` or `Model.embed` gives it.
+
+        `among` (n,) says which senses count.
+        """
         if isinstance(what, str):
-            return self.nearest([self.index(what)], topn)[0]
+            return self.nearest([self.index(what)], topn, among=among)[0]
         vector = np.asarray(what, dtype=np.float32)
         scores = torch.from_numpy(self.vectors @ (vector / max(float(np.linalg.norm(vector)), 1e-9)))
-        return self._best(scores[None], [None], topn)[0]
+        return self._best(_only(scores[None], among), [None], topn)[0]
 
-    def nearest(self, rows: Sequence[int], topn: int = 10) -> list[list[tuple[str, float]]]:
+    def nearest(
+        self, rows: Sequence[int], topn: int = 10, *, among: "Tensor | None" = None
+    ) -> list[list[tuple[str, float]]]:
         """The same for many rows at once."""
         found: list[list[tuple[str, float]]] = []
         every = torch.from_numpy(self.vectors)
@@ -72,15 +80,20 @@ class SenseVectors:
         for first in range(0, len(rows), 256):
             part = list(rows[first : first + 256])
             if half is None:
-                found += self._best(every[part] @ every.T, part, topn)
+                found += self._best(_only(every[part] @ every.T, among), part, topn)
                 continue
-            near = (half[part] @ half.T).topk(min(len(every), 8 * topn + 64), dim=1).indices  # more than enough
+            n = min(len(every), 8 * topn + 64)  # more than enough
+            near = _only(half[part] @ half.T, among).topk(n, dim=1).indices
             cosines = torch.einsum("md,mnd->mn", every[part], every[near])
+            if among is not None:
+                cosines[~among[near]] = _NOT
             order = cosines.argsort(dim=1, descending=True)
             ranked = cosines.gather(1, order).tolist(), near.gather(1, order).tolist()
             for values, indices, row in zip(*ranked, part, strict=True):
                 own = self._different_words(values, indices, row, topn)
-                found.append(own if len(own) == topn else self._best(every[[row]] @ every.T, [row], topn)[0])
+                if len(own) < topn:  # many senses of few words
+                    own = self._best(_only(every[[row]] @ every.T, among), [row], topn)[0]
+                found.append(own)
         return found
 
     def _best(self, table: "Tensor", rows: Sequence[int | None], topn: int) -> list[list[tuple[str, float]]]:
@@ -105,7 +118,7 @@ class SenseVectors:
         found: list[tuple[str, float]] = []
         for cosine, index in zip(cosines, indices, strict=True):
             word = word_of(self.keys[index])
-            if word not in words:
+            if cosine > _NOT and word not in words:
                 words.add(word)
                 found.append((self.keys[index], cosine))
             if len(found) == topn:
@@ -129,6 +142,11 @@ class SenseVectors:
         vectors = KeyedVectors(self.vectors.shape[1])
         vectors.add_vectors(self.keys, self.vectors)
         return vectors
+
+
+def _only(cosines: "Tensor", among: "Tensor | None") -> "Tensor":
+    """Cosines (m, n), less than any can be where a sense does not count."""
+    return cosines if among is None else cosines.masked_fill_(~among, _NOT)
 
 
 def _half_is_faster() -> bool:

@@ -20,7 +20,7 @@ N_SUBSTITUTES = 6
 class WordLists:
     """Tables (S, n) of word ids, in the order of a model's senses; 0, which is no word, fills up what is shorter."""
 
-    labels: NDArray[np.integer[Any]] | None = None  # the nearest words
+    labels: NDArray[np.integer[Any]] | None = None  # three words that it is like
     substitutes: NDArray[np.integer[Any]] | None = None  # the words it is most often interchangeable with
 
     def to_bytes(self, n_words: int) -> bytes:
@@ -39,11 +39,11 @@ class WordLists:
         try:
             with np.load(path, allow_pickle=False) as stored:
                 tables = {name: stored[name] for name in ("labels", "substitutes") if name in stored}
-        except (ValueError, EOFError, OSError, BadZipFile, KeyError, zlib.error):
-            raise UserError(f"{path} is damaged: without it the model works, and says less of its senses") from None
+        except (ValueError, EOFError, OSError, BadZipFile, KeyError, TypeError, RuntimeError, zlib.error):
+            raise UserError(f"{path} is damaged: remove it, and the model works, but says less of its senses") from None
         for table in tables.values():
             if table.ndim != 2 or len(table) != n_senses or table.dtype.kind != "u" or table.max(initial=0) >= n_words:
-                raise UserError(f"{path} does not belong to this model: without it the model works")
+                raise UserError(f"{path} does not belong to this model: remove it, and the model works")
         return cls(**tables)
 
     def select(self, kept: NDArray[np.bool_]) -> "WordLists":

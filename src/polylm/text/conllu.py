@@ -33,8 +33,10 @@ def sentences(lines: Iterable[str], name: str = "the input") -> Iterator[Sentenc
             continue
         if not line.startswith("#"):
             fields = line.split("\t")
-            if len(fields) != COLUMNS or not fields[0] or not fields[1]:
+            if len(fields) != COLUMNS:
                 raise UserError(f"{name}, line {number}: not CoNLL-U, {len(fields)} of {COLUMNS} fields")
+            if not fields[0] or not fields[1]:
+                raise UserError(f"{name}, line {number}: not CoNLL-U, no number or no word")
             if fields[0].isdigit():
                 places.append(len(now))
         now.append(line)

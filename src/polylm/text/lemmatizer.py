@@ -7,6 +7,7 @@ lemminflect takes some 60 microseconds a word.
 
 import importlib
 import importlib.abc
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,14 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 MARKERS = ("[PL]", "[PAST]", "[GER]", "[N3RD]", "[3RD]", "[PART]", "[COMP]", "[SUP]")
+
+_SYMBOL = re.compile(r"\[[A-Z0-9]+\]")  # a marker, or [PAD] and its like: words are in lower case
+
+
+def is_word(symbol: str) -> bool:
+    """Whether a symbol of a vocabulary is a word: no marker, special symbol or punctuation."""
+    return not _SYMBOL.fullmatch(symbol) and any(map(str.isalnum, symbol))
+
 
 # Penn tag -> (marker, part of speech as lemminflect names it). Any other tag leaves the word whole.
 INFLECTIONS = {

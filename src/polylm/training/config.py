@@ -91,6 +91,8 @@ class TrainConfig:
             raise UserError("held_out is 0: some text must be kept to measure on")
         if self.subsample is not None and not self.subsample > 0:
             raise UserError(f"subsample is {self.subsample}: it is a frequency, above 0, or null for none")
+        if self.confusion_tokens < 1 or self.substitute_tokens < 0:
+            raise UserError("confusion_tokens must be 1 or more, substitute_tokens 0 or more")
         if self.seed < 0:
             raise UserError(f"seed is {self.seed}: it must be 0 or more")
         if self.checkpoint_steps is not None and self.checkpoint_steps < 1:

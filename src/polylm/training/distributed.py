@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -58,7 +59,8 @@ def start(device: str) -> Ranks:
     if device == "cuda":
         torch.cuda.set_device(ranks.local_rank)
     if ranks.n_ranks > 1 and not dist.is_initialized():
-        dist.init_process_group("nccl" if device == "cuda" else "gloo")
+        # The first process counts confusions and substitutes while the others wait at the end.
+        dist.init_process_group("nccl" if device == "cuda" else "gloo", timeout=timedelta(hours=2))
     return ranks
 
 

@@ -33,14 +33,13 @@ from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
 from polylm.model.substitutes import count_substitutes
 from polylm.model.wordlists import N_SUBSTITUTES, WORDLISTS, WordLists
-from polylm.text.lemmatizer import MARKERS
+from polylm.text.lemmatizer import is_word
 from polylm.training import distributed, state
 from polylm.training.batches import LINE, MASK, Batch, Batches, Text
 from polylm.training.clock import Clock
 from polylm.training.config import TrainConfig
 from polylm.training.graph import StepGraph
 from polylm.training.monitor import (
-    N_SPECIAL,
     Monitor,
     flops_per_token,
     measured_peak,
@@ -533,9 +532,10 @@ class Trainer:
             self.model.order_senses()
             merging = self._count_confusion()
             files = {name: (self.corpus.folder / name).read_bytes() for name in ("vocabulary.tsv", "text.json")}
-            if self.config.substitute_tokens:
-                files[WORDLISTS] = WordLists(substitutes=self._count_substitutes()).to_bytes(len(self.words))
             save_pretrained(self.model, self.out, granularity=merging, files=files)
+            if self.config.substitute_tokens:
+                lists = WordLists(substitutes=self._count_substitutes())
+                write_bytes(self.out / WORDLISTS, lists.to_bytes(len(self.words)))
             write_bytes(self.out / FINISHED, (json.dumps(summary, indent=2) + "\n").encode())
             self.monitor.log({"step": self.step, "finished": True, **summary})
         self.ranks.barrier()
@@ -549,13 +549,12 @@ class Trainer:
             return count_confusion(self.model, texts, MASK)
 
     def _count_substitutes(self) -> NDArray[np.integer[Any]]:
-        marks = {*self.words[:N_SPECIAL], *MARKERS}
-        is_word = torch.tensor([word not in marks and word[:1].isalnum() for word in self.words])
+        candidates = torch.tensor([is_word(word) and word[0].isalnum() for word in self.words])  # no clitics: 's
         texts = self.batches.windows(self.config.substitute_tokens, 3)
         chances, generator = self.batches.chances, self.batches.generator(3, 4)
         with self._reading():
             found = count_substitutes(
-                self.model, texts, MASK, is_word, N_SUBSTITUTES, chances=chances, generator=generator
+                self.model, texts, MASK, candidates, N_SUBSTITUTES, chances=chances, generator=generator
             )
         table: NDArray[np.integer[Any]] = found.cpu().numpy()
         return table
