@@ -363,11 +363,12 @@ def serve_page(
     import polylm
 
     try:
-        from polylm.serve.app import check_port, serve
+        from polylm.serve.app import check_port, serve, warm_up
     except ImportError:
         raise UserError("serving needs fastapi and uvicorn: pip install 'polylm[serve]'") from None
     address = check_port(host, port)
     loaded = polylm.load(model, device=device, granularity=granularity)
+    warm_up(loaded)
     print(f"{address} — Ctrl-C to stop", flush=True)
     serve(loaded, host, port)
 

@@ -169,6 +169,12 @@ def check_port(host: str, port: int) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
+def warm_up(model: Model) -> None:
+    """What is read when it is first used is read now, so that nobody waits for it: half a second."""
+    model.labels([token.sense for token in model.tag("They left early.")])
+    model.most_similar(model.vectors.keys[0], 1)
+
+
 def serve(model: Model, host: str, port: int) -> None:
     """Answer until stopped."""
     uvicorn.run(create_app(model), host=host, port=port, log_level="warning")
