@@ -154,6 +154,7 @@ def tag(
 ) -> None:
     """Give every word of a text its sense: a table on a terminal, a JSON object a line in a pipe."""
     import polylm
+    from polylm.progress import lines_with_bar
     from polylm.text.lines import joined_paragraphs, lines_of
 
     lines = lines_of(text)  # before the model: a wrong path shows at once
@@ -171,6 +172,8 @@ def tag(
         for sentence, tokens in loaded.tag_with(sentences(lines, name), lambda one: one.words, source=source):
             sys.stdout.write(with_senses(sentence, [(token.sense, token.probability) for token in tokens]))
         return
+    if sys.stderr.isatty() and not sys.stdout.isatty() and text != "-" and Path(text[:255]).is_file():
+        lines = lines_with_bar(lines, Path(text))
     if paragraphs:
         lines = joined_paragraphs(lines)
     table = sys.stdout.isatty() and not as_json
@@ -629,6 +632,7 @@ def map_senses(
     from polylm.explore.plot import sense_map
 
     check_writable(out)
+    print(f"placing senses on a plane; for {n:,} of them that may take a minute or two", file=sys.stderr, flush=True)
     print(f"{out}: {sense_map(polylm.load(model, device='cpu'), out, n=n):,} senses")
 
 

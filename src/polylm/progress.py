@@ -2,8 +2,9 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 
 
@@ -15,6 +16,17 @@ class Progress:
     done: int
     total: int
     words: int = 0
+
+
+def lines_with_bar(lines: Iterable[str], path: Path) -> Iterator[str]:
+    """The lines of a file, and how far it was read."""
+    done = words = 0
+    total = path.stat().st_size
+    with Bar() as bar:
+        for line in lines:
+            yield line
+            done, words = done + len(line.encode("utf-8", "replace")) + 1, words + len(line.split())
+            bar(Progress(path.name, min(done, total), total, words))
 
 
 class Bar:

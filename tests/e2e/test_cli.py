@@ -37,12 +37,13 @@ def test_analyze_prints_a_table_in_a_pipe():
     assert lines[2].split("\t") == ["banks", "4", "9", "NNS", "bank", "[PL]"]
 
 
-def on_a_terminal(*arguments, columns=90):
-    """What a person sees."""
+def on_a_terminal(*arguments, columns=90, out=None):
+    """What a person sees; of standard error, where the output goes to the file `out`."""
     parent, child = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns)}
     command = [sys.executable, "-m", "polylm", *map(str, arguments)]
-    with subprocess.Popen(command, stdout=child, env=environment) as process:
+    streams = {"stdout": child} if out is None else {"stdout": out, "stderr": child}
+    with subprocess.Popen(command, **streams, env=environment) as process:
         os.close(child)
         shown = b""
         try:

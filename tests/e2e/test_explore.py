@@ -67,6 +67,15 @@ def test_lines_that_belong_together(folder, tmp_path):
     assert path.read_text()[bank["start"] : bank["end"]] == bank["text"] == "bank"
 
 
+def test_a_bar_where_somebody_looks(folder, tmp_path):
+    """On a terminal, while the result goes to a file."""
+    (tmp_path / "text.txt").write_text("the bank\n" * 20)
+    with (tmp_path / "out.jsonl").open("wb") as out:
+        shown = on_a_terminal("tag", tmp_path / "text.txt", "--model", folder, out=out)
+    assert b"100%" in shown
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 20
+
+
 def test_answers_at_once(folder):
     process = subprocess.Popen(
         [sys.executable, "-m", "polylm", "tag", "-", "--at-once", "--model", folder, "--device", "cpu"],

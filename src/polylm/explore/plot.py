@@ -88,12 +88,13 @@ def sense_map(model: "Model", out: str | Path, *, n: int = 4000, least: float = 
     vectors = model.vectors
     counts = dict(zip(model.vocabulary.words, model.vocabulary.counts, strict=True))
     often = np.array([counts[word_of(key)] for key in vectors.keys]) * vectors.shares
-    often = np.where(vectors.shares >= least, often, 0)
+    there = model.index.are_heads(model.granularity)
+    often = np.where((vectors.shares >= least) & (there is None or there.numpy()), often, 0)
     chosen = np.argsort(-often, kind="stable")[:n]
     chosen = chosen[often[chosen] > 0]
     points = _plane(vectors.vectors[chosen], seed, perplexity=30.0)
     points = (points - points.mean(axis=0)) / max(float(np.abs(points - points.mean(axis=0)).max()), 1e-9)
-    near = vectors.nearest(chosen.tolist(), 8)
+    near = vectors.nearest(chosen.tolist(), 8, among=there)
     rows = [
         [
             vectors.keys[row],

@@ -51,7 +51,13 @@ class SubstitutesRequest(BaseModel):
 
 def create_app(model: Model) -> FastAPI:
     """The application over a model. One request at a time reads text: the processor is shared anyway."""
-    app = FastAPI(title="polylm", version=__version__, description="Word senses learned by language modelling.")
+    app = FastAPI(
+        title="polylm",
+        version=__version__,
+        description="Word senses learned by language modelling.",
+        docs_url=None,  # these pages need the network; /openapi.json does not
+        redoc_url=None,
+    )
     lock = Lock()
 
     def careful(function: Callable[P, T]) -> Callable[P, T]:
