@@ -6,6 +6,7 @@ from functools import cached_property
 import torch
 
 from polylm.corpus.vocabulary import Vocabulary
+from polylm.errors import UserError
 from polylm.explore.neighbours import word_of
 from polylm.model.granularity import Granularity
 from polylm.model.polylm import PolyLM
@@ -66,8 +67,11 @@ class SenseIndex:
         return range(self.first[word], self.first[word] + self.n_senses[word])
 
     def row(self, key: str) -> int:
-        number = self.vocabulary[word_of(key)]
-        return self.first[number] + self.keys(number).index(key)
+        number = self.vocabulary.get(word_of(key))
+        keys = [] if number is None else self.keys(number)
+        if number is None or key not in keys:
+            raise UserError(f"{key} is not a sense{f'; {word_of(key)} has ' + ', '.join(keys) if keys else ''}")
+        return self.first[number] + keys.index(key)
 
     def is_ambiguous(self, key: str) -> bool:
         """Whether a sense is one of several."""

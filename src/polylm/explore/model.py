@@ -209,7 +209,7 @@ class Model:
         """The same for many, those that are new at once; empty for words of one sense."""
         new = [key for key in dict.fromkeys(keys) if key is not None and key not in self._labels]
         for key in new:
-            self.vectors.index(key)  # complains of what is no key
+            self.index.row(key)  # complains of what is no key
         self._labels |= dict.fromkeys(new, "")
         several = [key for key in new if self.index.is_ambiguous(key)]
         if self.wordlists.labels is not None:
