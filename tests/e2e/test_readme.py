@@ -87,6 +87,24 @@ def test_make_try_prints_what_the_readme_shows():
             at = found[0] + 1
 
 
+CONSOLE = re.findall(r"```console\n\$ polylm (.*?)\n(.*?)```", (ROOT / "docs/guide/senses.md").read_text(), re.DOTALL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "shown"), CONSOLE)
+def test_the_guide_shows_what_is_printed(command, shown):
+    printed = on_a_terminal(*shlex.split(command), columns=100).decode().splitlines()
+    printed = "\n".join(re.sub(r"\x1b\[[\d;]*m", "", line).rstrip() for line in printed)
+    number = re.compile(r"\d+\.\d+")  # the last digit may differ between processors
+    assert number.sub("0.0", printed) == number.sub("0.0", shown.strip("\n"))
+    expected = [float(found) for found in number.findall(shown)]
+    assert [float(found) for found in number.findall(printed)] == pytest.approx(expected, abs=0.011, rel=0.01)
+
+
+def test_the_guide_shows_something():
+    assert len(CONSOLE) == 5
+
+
 def test_make_has_the_two_commands():
     assert {"make try", "make test"} <= set(SHELL)
 
