@@ -154,10 +154,10 @@ def tag(
 ) -> None:
     """Give every word of a text its sense: a table on a terminal, a JSON object a line in a pipe."""
     import polylm
-    from polylm.progress import lines_with_bar
     from polylm.text.lines import joined_paragraphs, lines_of
 
-    lines = lines_of(text)  # before the model: a wrong path shows at once
+    watched = sys.stderr.isatty() and not sys.stdout.isatty()
+    lines = lines_of(text, bar=watched)  # before the model: a wrong path shows at once
     if kind is None:
         kind = "conllu" if text.endswith((".conllu", ".conll")) else "text"
     if kind == "conllu" and as_json:
@@ -172,8 +172,6 @@ def tag(
         for sentence, tokens in loaded.tag_with(sentences(lines, name), lambda one: one.words, source=source):
             sys.stdout.write(with_senses(sentence, [(token.sense, token.probability) for token in tokens]))
         return
-    if sys.stderr.isatty() and not sys.stdout.isatty() and text != "-" and Path(text[:255]).is_file():
-        lines = lines_with_bar(lines, Path(text))
     if paragraphs:
         lines = joined_paragraphs(lines)
     table = sys.stdout.isatty() and not as_json

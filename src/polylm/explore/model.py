@@ -22,6 +22,7 @@ from polylm.model.geometry import common
 from polylm.model.granularity import Granularity
 from polylm.model.polylm import PolyLM
 from polylm.model.readout import Source
+from polylm.model.substitutes import NEARNESS
 from polylm.model.wordlists import WORDLISTS, WordLists
 from polylm.text.lemmatizer import lemmas_of
 from polylm.text.pipeline import TextPipeline, TextSettings
@@ -190,7 +191,9 @@ class Model:
         of_words = self.index.of_words
         cosines = torch.from_numpy(self.vectors.vectors @ self._meaning(focus))
         weights = torch.zeros(inventory.n_words, dtype=torch.float64)
-        weights.index_add_(0, inventory.word_of_sense.cpu()[of_words], (p[of_words] * (8 * cosines).exp()).double())
+        weights.index_add_(
+            0, inventory.word_of_sense.cpu()[of_words], (p[of_words] * (NEARNESS * cosines).exp()).double()
+        )
         weights[focus.word] = 0
         weights /= weights.sum().clamp(min=1e-30)
         best = weights.topk(min(topn, len(weights)))
@@ -370,7 +373,7 @@ class Model:
             "senses": inventory.n_rows,
             "senses_at_this_granularity": self._count_senses(),
             "granularity": self.granularity,
-            "effective_senses": round(float(network.effective_senses()[several].mean()), 2) if len(several) else 1.0,
+            "effective_senses": round(network.mean_effective_senses(), 2),
             "parameters": sum(parameter.numel() for parameter in network.parameters()),
             "contextualizer": network.config.contextualizer,
             "d_model": network.config.d_model,

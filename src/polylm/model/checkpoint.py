@@ -130,8 +130,7 @@ def _model_card(model: PolyLM, precision: str) -> bytes:
     layers = f"{config.n_layers_d} + {config.n_layers_p}" if config.disambiguation else str(config.n_layers_p)
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
     dead = int(model.dead_senses().sum())
-    several = inventory.poly_words
-    effective = float(model.effective_senses()[several].mean()) if len(several) else 1.0
+    several, effective = inventory.poly_words, model.mean_effective_senses()
     return f"""# A sense-level language model
 
 Made by polylm, after PolyLM (Ansell, Bravo-Marquez and Pfahringer, EACL 2021).

@@ -357,6 +357,11 @@ class PolyLM(nn.Module):
         surprise = -torch.special.xlogy(share, share)
         return self._sum_by_word(surprise).exp()
 
+    def mean_effective_senses(self) -> float:
+        """Of the words of several senses; 1 where there are none."""
+        several = self.inventory.poly_words
+        return float(self.effective_senses()[several].mean()) if len(several) else 1.0
+
     def _sum_by_word(self, values: Tensor) -> Tensor:
         """(S,) to (V,)."""
         return values.new_zeros(self.inventory.n_words).index_add_(0, self.inventory.word_of_sense, values)

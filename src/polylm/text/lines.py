@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from polylm.errors import UserError
+from polylm.progress import lines_with_bar
 
 
-def lines_of(what: str) -> Iterator[str]:
-    """The lines of a file or of standard input (`-`), read as they are wanted; or a text, whole."""
+def lines_of(what: str, *, bar: bool = False) -> Iterator[str]:
+    """The lines of a file or of standard input (`-`), read as they are wanted; or a text, whole.
+
+    `bar`: show how far a file was read.
+    """
     if what == "-":
         return _decoded(sys.stdin.buffer, "standard input")
     try:
@@ -21,7 +25,8 @@ def lines_of(what: str) -> Iterator[str]:
     if is_folder:
         raise UserError(f"{what} is a folder: name a file")
     if is_file:
-        return _decoded(path.open("rb"), what)
+        lines = _decoded(path.open("rb"), what)
+        return lines_with_bar(lines, path) if bar else lines
     if re.fullmatch(r"\S*/\S+|\S+\.(txt|text|md|jsonl?|tsv|csv|conllu?|gz|xz|bz2|zst)", what) and not _word(what):
         raise UserError(f"there is no file {what}")
     return iter([what])

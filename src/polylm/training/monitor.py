@@ -96,7 +96,7 @@ def sense_counts(model: PolyLM) -> dict[str, float]:
     if not len(several):
         return {"effective_senses": 1.0, "dead_senses": 0.0}
     return {
-        "effective_senses": float(model.effective_senses()[several].mean()),
+        "effective_senses": model.mean_effective_senses(),
         "dead_senses": float(model.dead_senses().sum()) / max(int(model.inventory.n_senses[several].sum()), 1),
     }
 
