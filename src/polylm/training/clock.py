@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from polylm.training.config import TrainConfig
 from polylm.training.distributed import Ranks
 
+FAR = 0.002  # share of a run
+
 
 @dataclass
 class Clock:
@@ -24,10 +26,14 @@ class Clock:
             return step / self.config.steps
         return self.base_share + (step - self.base_step) * self.share_per_step
 
-    def read(self, step: int, ranks: Ranks) -> None:
-        """Look at the clock; every process goes by the first one's."""
+    def start(self) -> None:
+        """Count from now on."""
         if self.started is None:
             self.started = self._read_at = time.monotonic()
+
+    def read(self, step: int, ranks: Ranks) -> None:
+        """Look at the clock; every process goes by the first one's."""
+        self.start()
         self._count()
         if self.config.seconds is None:
             return
@@ -46,6 +52,10 @@ class Clock:
     def is_old(self, ranks: Ranks) -> bool:
         """Whether steps take so long that the clock should be read again already."""
         return ranks.n_ranks == 1 and self.config.seconds is not None and time.monotonic() - self._read_at > 5
+
+    def is_far(self, step: int) -> bool:
+        """Whether so much was extrapolated that the clock must be read: one slow step must not end a run."""
+        return self.config.seconds is not None and self.share(step) >= min(self.base_share + FAR, 1)
 
     def time_left(self, step: int) -> str:
         """As far as can be told: 1h05m, 3m07s or 9s."""

@@ -173,6 +173,7 @@ class Trainer:
 
     def _use(self, model: PolyLM) -> None:
         """Train this model from now on: precision, compilation, optimizer, processes."""
+        self._is_new = True  # its first step is compiled, and says nothing of how long a step takes
         self.model = model.train()
         model.defer_shares = True
         model.lambda_logits.requires_grad_(len(model.inventory.poly_words) > 0)
@@ -238,7 +239,7 @@ class Trainer:
         self._last_checkpoint, self._next_evaluation = time.monotonic(), 0.0
         self._window_started, self._window_step = time.monotonic(), self.step
         if self.step:
-            self.clock.read(self.step, self.ranks)
+            self.clock.start()
         share = self.clock.share(self.step)
         while share < 1:
             if self.phase == 1 and share >= self.config.phase_one:
@@ -248,14 +249,18 @@ class Trainer:
             now = values(self.config, share, self.split_at)
             self._window.append(self._train_step(now))
             self.step += 1
-            first = self.clock.started is None
-            if first or self.step % self.config.log_every == 0 or self.clock.is_old(self.ranks):
+            log = self.step % self.config.log_every == 0 or self.clock.is_old(self.ranks)
+            if self._is_new:
+                self._is_new = False
+                synchronize(self.device)
+                self.clock.start()
+                self.clock.pause(self.step, self.ranks)
+                self._window_started, self._window_step = time.monotonic(), self.step
+            elif log or self.clock.is_far(self.step):
                 synchronize(self.device)
                 self.clock.read(self.step, self.ranks)
-                if not first:
+                if log:
                     self._log(now)
-                if first:
-                    self._window_started, self._window_step = time.monotonic(), self.step
             share = self.clock.share(self.step)
             self._look_around(share)
             if self.step == self.stop_after:
