@@ -36,5 +36,6 @@ def test_public_names():
 
     for name in polylm.__all__:
         assert getattr(polylm, name) is not None
+    assert dir(polylm) == sorted(polylm.__all__)
     with pytest.raises(AttributeError):
         polylm.nothing  # noqa: B018

@@ -34,6 +34,11 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
         raise
 
 
+def is_unfinished(path: Path) -> bool:
+    """Whether this is what a kill left of a file that was being written."""
+    return path.name.startswith(".") and path.suffix == ".tmp"
+
+
 def write_bytes(path: str | Path, data: bytes) -> None:
     """The file appears with this content, or not at all."""
     with replacing(path) as file:

@@ -471,7 +471,9 @@ def prepare(
 def train(
     data: Annotated[Path, typer.Argument(help="A folder made by polylm prepare.")],
     out: Annotated[Path, typer.Option(help="The folder of the run, and of the model at its end.")],
-    size: Annotated[Literal["tiny", "small", "base", "large"], typer.Option(help="How large a model.")] = "base",
+    size: Annotated[
+        Literal["tiny", "small", "base", "large"] | None, typer.Option(help="How large a model; base if nothing else.")
+    ] = None,
     budget: Annotated[str | None, typer.Option(help="Time to train for: 25m, 90s, 1h30m.")] = None,
     steps: Annotated[int | None, typer.Option(help="Or a number of steps.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run, if there is one.")] = False,

@@ -36,6 +36,7 @@ class Bar:
         self._interval = interval
         self._stage = ""
         self._started = self._last = time.monotonic()
+        self._full = False  # whether the end of this stage was said; of guessed sizes it comes early
         self._live = sys.stderr.isatty()
 
     def __enter__(self) -> "Bar":
@@ -78,8 +79,10 @@ class Bar:
         rate = f"{words / seconds:,.0f} words/s" if words and seconds > 1 else ""
         if self._live:
             self._progress.update(self._task, completed=step.done, total=step.total, rate=rate)
-        elif new_stage or now - self._last >= self._interval or step.done >= step.total:
-            self._last = now
+            return
+        self._full &= not new_stage
+        if new_stage or now - self._last >= self._interval or (step.done >= step.total and not self._full):
+            self._last, self._full = now, step.done >= step.total
             share = step.done / max(step.total, 1)
             left = f", about {seconds * (1 - share) / share:.0f} s left" if 0 < share < 1 and seconds > 1 else ""
             print(f"{step.stage}: {share:.0%}{', ' + rate if rate else ''}{left}", file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ import pytest
 from polylm.corpus import counts
 from polylm.corpus import prepare as module
 from polylm.corpus.engine import local
-from polylm.corpus.prepare import PrepareSettings, prepare
+from polylm.corpus.prepare import PrepareSettings, describe, prepare
 from polylm.corpus.shards import PreparedCorpus
 from polylm.corpus.vocabulary import Threshold, Vocabulary, VocabularySettings
 from polylm.errors import UserError
@@ -123,6 +123,9 @@ def test_a_finished_run_is_left_alone(text_files, tmp_path):
         prepare(text_files[:3], out, settings())
     with pytest.raises(UserError, match="other settings"):
         prepare(text_files, out, settings(lemmatize=False))
+    floor = VocabularySettings(min_count=Threshold(0.17, per_million=True, floor=2000))
+    usual = describe(PrepareSettings(vocabulary=VocabularySettings()))
+    assert describe(PrepareSettings(vocabulary=floor)) == {**usual, "min_count": "0.17/M, at least 2000"}
     assert before == {path: path.stat().st_mtime_ns for path in out.iterdir()}
 
 

@@ -75,6 +75,20 @@ def test_labels_with_a_slash_come_back(tmp_path):
     assert read_key(tmp_path / "a.key") == {"and/or.n": {"1": {"and/or.n.1": 1.0}}}
 
 
+@pytest.mark.parametrize("name", ["cluster 1", "a\tb", "", "x\n"])
+def test_names_that_a_key_cannot_hold_are_refused(tmp_path, name):
+    for key in ({name: {"1": {"x": 1.0}}}, {"a.n": {name: {"x": 1.0}}}, {"a.n": {"1": {name: 1.0}}}):
+        with pytest.raises(UserError, match="cannot stand in a key"):
+            write_key(tmp_path / "a.key", key)
+    assert not (tmp_path / "a.key").exists()
+
+
+def test_small_weights_come_back(tmp_path):
+    key = {"a.n": {"1": {"x": 1e-5, "y": 2e-5, "z": 0.0}}}
+    write_key(tmp_path / "a.key", key)
+    assert read_key(tmp_path / "a.key") == key
+
+
 def test_links_are_followed(tmp_path):
     (tmp_path / "target").write_text("old")
     (tmp_path / "link").symlink_to(tmp_path / "target")

@@ -71,6 +71,16 @@ def test_word_lists_of_another_model_do_not_stay(tmp_path):
     assert polylm.load(tmp_path).wordlists.tables() == {}
 
 
+def test_a_model_that_cannot_be_saved_takes_nothing_away(tmp_path):
+    make_model().save_pretrained(tmp_path, labels=True)
+    with pytest.raises(UserError):
+        make_model().save_pretrained(tmp_path, precision="int4")
+    assert "labels" in polylm.load(tmp_path).wordlists.tables()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="is a file"):
+        make_model().save_pretrained(tmp_path / "file")
+
+
 def test_substitutes_of_senses(tmp_path):
     model = make_model()
     assert all(sense.substitutes == [] for sense in model.senses("bank"))

@@ -1,3 +1,6 @@
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -68,6 +71,19 @@ def test_partitions_nest_and_one_changes_nothing(seed, a, b):
     rows, mask = INVENTORY.rows(words)
     named = (coarse[rows] == rows) & mask
     assert (merged[~named] == 0).all()
+
+
+def test_threads_may_ask_for_different_dials():
+    granularity, _, _ = counted(0)
+    expected = {dial: granularity.representatives(dial).tolist() for dial in (0.2, 0.5, 0.8)}
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(3) as threads:
+            asked = [(dial, threads.submit(granularity.representatives, dial)) for dial in list(expected) * 300]
+            assert all(found.result().tolist() == expected[dial] for dial, found in asked)
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_confused_senses_are_one_and_the_first_names_them():

@@ -4,7 +4,10 @@ import json
 
 import pytest
 
+from polylm.errors import UserError
 from polylm.model.config import ModelConfig
+from polylm.model.inventory import SenseInventory
+from polylm.model.polylm import PolyLM
 from polylm.training import launch
 from polylm.training.config import TrainConfig, defaults_for
 from polylm.training.trainer import Trainer
@@ -45,3 +48,14 @@ def test_a_lower_rate_is_said_once(corpus, tmp_path):
     trainer.run()
     assert go_on() == 1e-4
     assert (out / "training.json").is_file()
+
+
+def test_a_model_that_is_gone_on_from_keeps_its_shape():
+    network = PolyLM(ModelConfig.tiny(max_length=22), SenseInventory([1, 1, 1, 1, 2]))
+    assert launch._shape(None, {}, None) == ("base", ModelConfig.base())
+    assert launch._shape(None, {"max_length": 22}, network) == ("tiny", network.config)
+    assert launch._shape("tiny", {}, network) == ("tiny", network.config)
+    with pytest.raises(UserError, match="has max_length = 22: it cannot be 64"):
+        launch._shape(None, {"max_length": 64}, network)
+    with pytest.raises(UserError, match="like tiny: leave --size large away"):
+        launch._shape("large", {}, network)

@@ -54,7 +54,10 @@ def test_a_log_goes_on_from_a_step(tmp_path):
     monitor = Monitor(tmp_path, quiet=True, board=False)
     for step in (1, 2, 3):
         monitor.log({"step": step})
+    monitor.log({"step": 2, "split": True})
     with (tmp_path / LOG).open("a") as file:
         file.write('{"step": 1, "cut')
-    monitor.go_on_from(2)
-    assert [json.loads(line)["step"] for line in (tmp_path / LOG).read_text().splitlines()] == [1, 2]
+    monitor.go_on_from(2, split=True)
+    assert [json.loads(line)["step"] for line in (tmp_path / LOG).read_text().splitlines()] == [1, 2, 2]
+    monitor.go_on_from(2, split=False)  # the state is that before the split
+    assert [json.loads(line) for line in (tmp_path / LOG).read_text().splitlines()] == [{"step": 1}, {"step": 2}]

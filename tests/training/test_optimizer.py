@@ -6,6 +6,7 @@ from torch import nn
 
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
+from polylm.training.config import TrainConfig
 from polylm.training.optimizer import Muon, Optimizer, orthogonalized
 from tests.training.conftest import TINY, settings
 
@@ -74,3 +75,12 @@ def test_state_goes_round(name):
     for a, b in zip(model.parameters(), other.parameters(), strict=True):
         assert torch.equal(a, b)
     assert any(key.startswith("muon.") for key in first.state()) == (name == "muon")
+
+
+def test_a_rate_of_zero_is_zero():
+    model = nn.Module()
+    model.q = nn.Linear(4, 4)
+    for muon_rate, expected in ((None, 0.01), (0.0, 0.0), (0.5, 0.5)):
+        optimizer = Optimizer(model, TrainConfig(steps=1, learning_rate=0.01, muon_rate=muon_rate))
+        optimizer.set_rate(1.0)
+        assert float(optimizer._muon_rate) == pytest.approx(expected)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +14,8 @@ from safetensors.torch import load_file
 
 from polylm.errors import UserError
 from polylm.training import state
-from polylm.training.signals import Stopped
 from polylm.training.trainer import Callbacks, Trainer
-from tests.training.conftest import TINY, settings
+from tests.training.conftest import TINY, settings, write_corpus
 
 
 def run(corpus, out, *, resume=False, stop_after=None, callbacks=None, **changes):
@@ -184,10 +184,40 @@ def test_folders_and_settings_that_do_not_fit(whole, corpus, tmp_path):
     with pytest.raises(UserError, match=r"was begun with steps = 20, not 30"):
         run(corpus, out, resume=True, steps=30)
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="is not empty"):
-        run(corpus, tmp_path)
+    for resume in (False, True):
+        with pytest.raises(UserError, match="holds other files: name a new folder"):
+            run(corpus, tmp_path, resume=resume)
     with pytest.raises(UserError, match="is a file"):
         run(corpus, tmp_path / "file")
+
+
+def test_a_run_that_is_refused_leaves_nothing_behind(corpus, tmp_path):
+    with pytest.raises(UserError, match="cannot be cut into 3 equal parts"):
+        run(corpus, tmp_path / "run", accumulate=3)
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".run.json.7.tmp").write_text("{")  # of a process that was killed as it began
+    run(corpus, tmp_path / "run", resume=True, stop_after=1)
+
+
+def test_other_text_is_not_the_same_run(tmp_path):
+    first, second = (write_corpus(tmp_path / str(seed), n_texts=600, seed=seed) for seed in (0, 1))
+    shutil.copy(first / "vocabulary.tsv", second)
+    manifest = json.loads((second / "manifest.json").read_text())
+    manifest["files"] = json.loads((first / "manifest.json").read_text())["files"]
+    (second / "manifest.json").write_text(json.dumps(manifest))
+    run(first, tmp_path / "run", stop_after=5)
+    with pytest.raises(UserError, match="was begun with other text"):
+        run(second, tmp_path / "run", resume=True)
+    run(first, tmp_path / "run", resume=True, stop_after=6)
+
+
+def test_the_split_is_logged_once(corpus, tmp_path):
+    """Also where the last checkpoint stands just before it."""
+    run(corpus, tmp_path / "run", checkpoint_steps=3, stop_after=8)
+    run(corpus, tmp_path / "run", checkpoint_steps=3, resume=True)
+    records = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert sum("split" in record for record in records) == 1
 
 
 def test_a_loss_that_is_no_number_stops_the_run(corpus, tmp_path):
@@ -275,7 +305,8 @@ def test_time_as_budget(corpus, tmp_path):
     trainer, summary = run(corpus, tmp_path / "run", steps=None, seconds=2.0, checkpoint_steps=None)
     assert summary["seconds"] == pytest.approx(2.0, abs=1.5)
     assert trainer.phase == 2
-    assert Stopped(15, tmp_path).number == 15
+    rates = [json.loads(line).get("rate") for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert max(rate for rate in rates if rate is not None) > 0.5
 
 
 @pytest.mark.slow

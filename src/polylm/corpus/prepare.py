@@ -27,7 +27,7 @@ from polylm.corpus.counts import Counts
 from polylm.corpus.engine import Engine, local
 from polylm.corpus.shards import FORMAT, MANIFEST, PreparedCorpus, ShardWriter, read_manifest, write_manifest
 from polylm.corpus.sources import Source, find_sources
-from polylm.corpus.vocabulary import SPECIAL, Vocabulary, VocabularySettings
+from polylm.corpus.vocabulary import SPECIAL, Threshold, Vocabulary, VocabularySettings
 from polylm.errors import UserError
 from polylm.progress import Progress
 from polylm.text.analyzer import LINE
@@ -112,13 +112,19 @@ def describe(settings: PrepareSettings) -> dict[str, Any]:
     return {
         "text": asdict(settings.text),
         "errors": settings.errors,
-        "min_count": str(vocabulary.min_count),
-        "poly_count": str(vocabulary.poly_count),
+        "min_count": _described(vocabulary.min_count, VocabularySettings.min_count),
+        "poly_count": _described(vocabulary.poly_count, VocabularySettings.poly_count),
         "senses": vocabulary.senses,
         "max_words": vocabulary.max_words,
         "focus": list(vocabulary.focus),
         "n_senses": dict(vocabulary.n_senses) if vocabulary.n_senses else None,
     }
+
+
+def _described(threshold: Threshold, usual: Threshold) -> str:
+    """As people write it; a floor that is not the usual one is said too."""
+    has_floor = threshold.per_million and threshold.floor != usual.floor
+    return f"{threshold}, at least {threshold.floor}" if has_floor else str(threshold)
 
 
 def _finished(out: Path, settings: PrepareSettings, described: list[dict[str, Any]]) -> dict[str, Any] | None:

@@ -13,14 +13,15 @@ from pathlib import Path
 
 import regex
 
+from polylm import symbols
 from polylm.errors import UserError
 from polylm.text.analyzer import LINE
 from polylm.text.lemmatizer import MARKERS
 from polylm.text.pipeline import UNKNOWN
 from polylm.text.tokenizer import tokenize
 
-PAD, MASK = "[PAD]", "[MASK]"
-SPECIAL = (PAD, UNKNOWN, MASK, LINE)
+PAD, MASK = symbols.SPECIAL[symbols.PAD], symbols.SPECIAL[symbols.MASK]
+SPECIAL = symbols.SPECIAL
 
 
 @dataclass(frozen=True)

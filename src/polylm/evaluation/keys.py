@@ -48,12 +48,20 @@ def write_key(path: str | Path, key: Key, *, weights: bool = True) -> None:
     lines = []
     for lemma, instances in key.items():
         for instance, labels in instances.items():
+            odd = next((name for name in (lemma, instance, *labels) if not name or name.split() != [name]), None)
+            if odd is not None:
+                raise UserError(f"{odd!r} cannot stand in a key: its fields are divided by white space")
             if weights:
-                answers = [f"{label}/{weight:.4f}" for label, weight in labels.items()]
+                answers = [f"{label}/{_written(weight)}" for label, weight in labels.items()]
             else:  # a label with a slash needs a weight, or what follows the slash would pass for it
                 answers = [f"{label}/1" if "/" in label else label for label in list(labels)[:1]]
             lines.append(" ".join((lemma, instance, *answers)))
     write_bytes(Path(path), "".join(f"{line}\n" for line in lines).encode())
+
+
+def _written(weight: float) -> str:
+    """Four digits after the point; what they would make 0 keeps its own."""
+    return f"{weight:.4f}" if weight >= 5e-5 or not weight else f"{weight:.4g}"
 
 
 def _read(path: Path) -> bytes:

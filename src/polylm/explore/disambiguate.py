@@ -148,7 +148,7 @@ class Focus:
 
 
 def read_focus(model: "Model", text: str, *, source: Source = "both", weight: float = 0.6) -> Focus:
-    """The word in brackets, in the middle of its window."""
+    """The word in brackets, read in the window where it is furthest from the edges."""
     plain, start, end = focus_of(text)
     tokens = model.pipeline.encode(plain)
     index = tokens.word_at(start)

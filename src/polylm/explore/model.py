@@ -138,10 +138,10 @@ class Model:
         return tag_many(self, texts, source=source, weight=weight, granularity=granularity)
 
     def tag_lines(
-        self, lines: Iterable[str], *, source: Source = "both", granularity: float | None = None
+        self, lines: Iterable[str], *, source: Source = "both", weight: float = 0.6, granularity: float | None = None
     ) -> Iterator[tuple[str, list[TaggedToken]]]:
         """Each line beside its words: for streams, of which no more is held than is read together."""
-        return self.tag_with(lines, lambda line: line, source=source, granularity=granularity)
+        return self.tag_with(lines, lambda line: line, source=source, weight=weight, granularity=granularity)
 
     def tag_with(
         self,
@@ -149,6 +149,7 @@ class Model:
         text_of: Callable[[T], str | Sequence[str]],
         *,
         source: Source = "both",
+        weight: float = 0.6,
         granularity: float | None = None,
     ) -> Iterator[tuple[T, list[TaggedToken]]]:
         """The same for things that have a text, or words."""
@@ -159,7 +160,7 @@ class Model:
                 read.append(thing)
                 yield text_of(thing)
 
-        for tokens in self.tag_many(texts(), source=source, granularity=granularity):
+        for tokens in self.tag_many(texts(), source=source, weight=weight, granularity=granularity):
             yield read.popleft(), tokens
 
     def embed(self, text: str, *, source: Source = "both") -> NDArray[np.float32]:
@@ -417,9 +418,9 @@ class Model:
         lists = replace(self.wordlists, labels=self._label_table() if labels else self.wordlists.labels)
         if lists.tables():
             files[WORDLISTS] = lists.to_bytes(len(self.vocabulary))
-        else:
-            (Path(folder) / WORDLISTS).unlink(missing_ok=True)  # of a model that was here before
         save_pretrained(self.network, folder, granularity=self.merging, precision=precision, files=files)
+        if WORDLISTS not in files:
+            (Path(folder) / WORDLISTS).unlink(missing_ok=True)  # of a model that was here before
 
 
 def load(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polylm.atomic import write_bytes
+from polylm.atomic import replacing, write_bytes
 from polylm.errors import UserError
 from polylm.explore.neighbours import word_of
 
@@ -57,7 +57,7 @@ def plot_words(
     labels = [key if word_of(key) in chosen or often[word_of(key)] > 1 else word_of(key) for key in keys]
     _scatter(sense_axis, vectors, labels, [key in own for key in keys], seed)
     sense_axis.set_title("sense vectors")
-    figure.savefig(out)
+    _save(figure, out)
 
 
 def plot_text(model: "Model", text: str, out: str | Path) -> None:
@@ -80,7 +80,7 @@ def plot_text(model: "Model", text: str, out: str | Path) -> None:
     axis.invert_yaxis()
     axis.set_xlim(0, 1)
     axis.set_xlabel("probability of each sense")
-    figure.savefig(out)
+    _save(figure, out)
 
 
 def sense_map(model: "Model", out: str | Path, *, n: int = 4000, least: float = 0.02, seed: int = 0) -> int:
@@ -173,7 +173,7 @@ def plot_run(folder: str | Path, out: str | Path) -> None:
     if split is not None and steps[0]["phase"] == 1:
         for axis in axes:
             axis.axvline(split["share"], color="0.7", linewidth=1, linestyle=":")
-    figure.savefig(out)
+    _save(figure, out)
 
 
 def _records(path: Path) -> list[dict[str, Any]]:
@@ -190,6 +190,11 @@ def _picture(out: str | Path) -> Path:
     if Path(out).suffix.lower() not in SUFFIXES:
         raise UserError(f"{out} is no picture: its name must end with {', '.join(SUFFIXES)}")
     return Path(out)
+
+
+def _save(figure: Any, out: Path) -> None:
+    with replacing(out) as file:
+        figure.savefig(file, format=out.suffix[1:].lower())
 
 
 def _figure(size: tuple[float, float], rows: int, columns: int) -> Any:

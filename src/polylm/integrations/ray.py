@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def ray_engine(workers: int | None = None) -> Engine:
     """An engine for `prepare`: the cluster of RAY_ADDRESS, or one started on this machine.
 
-    `workers` is how many chunks are under way at a time; by default as many as the cluster has cores. The nodes need
-    polylm installed, not the corpus: this process reads it and writes the results.
+    `workers` is how many chunks are worked on at a time, by default as many as the cluster has cores; as many again
+    wait. The nodes need polylm installed, not the corpus: this process reads it and writes the results.
     """
     try:
         import ray

@@ -111,9 +111,11 @@ class Granularity:
 
         A finished model has its senses in order, so the first is the commonest.
         """
-        if dial not in self._representatives:
-            self._representatives = {dial: self._merge_below(dial)}  # people turn a dial and leave it
-        return self._representatives[dial]
+        found = self._representatives.get(dial)
+        if found is None:  # people turn a dial and leave it: one is kept
+            found = self._merge_below(dial)
+            self._representatives = {dial: found}
+        return found
 
     def _merge_below(self, dial: float) -> Tensor:
         inventory = self.inventory

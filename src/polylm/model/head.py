@@ -50,7 +50,7 @@ def _log_partition(y: Tensor, embeddings: Tensor, bias: Tensor, method: str, hal
 def triton_works() -> bool:
     """Whether kernels in Triton run here."""
     try:
-        import triton  # noqa: F401
+        import triton.tools.tensor_descriptor  # noqa: F401  (from 3.4 on)
     except ImportError:
         return False
     return torch.cuda.get_device_capability()[0] >= 8

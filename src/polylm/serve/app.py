@@ -1,7 +1,7 @@
 """The web application: JSON endpoints over one loaded model, and the page that uses them.
 
-Made with FastAPI: `/openapi.json` describes every endpoint, and `/docs` shows it where the internet is in reach. Text
-goes in the body of a POST, since it may be long. A mistake is status 422 with one sentence in `detail`.
+Made with FastAPI: `/openapi.json` describes every endpoint. Text goes in the body of a POST, since it
+may be long. A mistake is status 422 with one sentence in `detail`.
 """
 
 import errno

@@ -14,10 +14,9 @@ from torch import Tensor
 
 from polylm.corpus.shards import PreparedCorpus
 from polylm.errors import UserError
+from polylm.symbols import LINE, MASK, SPECIAL
 from polylm.training.config import TrainConfig
-from polylm.training.monitor import N_SPECIAL
 
-MASK, LINE = 2, 3
 _BLOCK = 8192  # ids that are held out together
 _READ_ROWS = 256  # windows that are read at a time where nothing is learned
 
@@ -122,7 +121,7 @@ class Batches:
 
     def generator(self, *numbers: int) -> torch.Generator:
         """One stream for each purpose and step."""
-        seed = int(np.random.SeedSequence([self.config.seed, *numbers]).generate_state(1, np.uint64)[0] >> 1)
+        seed = int(np.random.SeedSequence([self.config.seed, *numbers]).generate_state(1, np.uint64)[0]) >> 1
         return torch.Generator(self.device).manual_seed(seed)
 
     def starts(self, step: int) -> Tensor:
@@ -181,7 +180,7 @@ class Batches:
         used = (number + chance < wanted).expand_as(places)  # on average `wanted` of them, or all
         used = used & torch.gather(lots, 1, places).isfinite()
         what = torch.rand(places.shape, generator=generator, device=self.device)
-        other = torch.randint(N_SPECIAL, self.n_words, places.shape, generator=generator, device=self.device)
+        other = torch.randint(len(SPECIAL), self.n_words, places.shape, generator=generator, device=self.device)
         now = torch.gather(words, 1, places)
         new = torch.where(what < 0.8, MASK, torch.where(what < 0.9, now, other))
         masked = words.scatter(1, places, torch.where(used, new, now))

@@ -22,12 +22,11 @@ from polylm.device import choose_device
 from polylm.model.config import ModelConfig
 from polylm.model.contextualizer import Transformer
 from polylm.model.loss import losses
+from polylm.symbols import SPECIAL
 from polylm.training.config import TrainConfig, defaults_for
 from polylm.training.monitor import flops_per_token, measured_peak, synchronize
 from polylm.training.schedule import Values, values
 from polylm.training.trainer import Trainer
-
-SPECIAL = ("[PAD]", "[UNK]", "[MASK]", "[LINE]")
 
 
 class Naive:
@@ -181,7 +180,7 @@ def _zipf(folder: Path, n_senses: int) -> Path:
     ids = (ranks + 3).clip(4, n_words - 1).astype("<u4" if n_words > 1 << 16 else "<u2")
     folder.mkdir(parents=True)
     (folder / "shard-00000.bin").write_bytes(ids.tobytes())
-    names = [*SPECIAL, *(f"w{n}" for n in range(n_words - 4))]
+    names = [*SPECIAL, *(f"w{n}" for n in range(n_words - len(SPECIAL)))]
     senses = [8 if 4 <= n < 4 + n_poly else 1 for n in range(n_words)]
     text = "".join(f"{name}\t1\t{k}\n" for name, k in zip(names, senses, strict=True))
     (folder / "vocabulary.tsv").write_text(text)

@@ -54,8 +54,12 @@ class Clock:
         return ranks.n_ranks == 1 and self.config.seconds is not None and time.monotonic() - self._read_at > 5
 
     def is_far(self, step: int) -> bool:
-        """Whether so much was extrapolated that the clock must be read: one slow step must not end a run."""
-        return self.config.seconds is not None and self.share(step) >= min(self.base_share + FAR, 1)
+        """Whether so much was extrapolated that the clock must be read, or no pace is known to extrapolate with.
+
+        One slow step must not end a run.
+        """
+        unknown = not self.share_per_step
+        return self.config.seconds is not None and (unknown or self.share(step) >= min(self.base_share + FAR, 1))
 
     def time_left(self, step: int) -> str:
         """As far as can be told: 1h05m, 3m07s or 9s."""

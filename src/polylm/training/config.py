@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 from polylm.errors import UserError
 
+RATES = {"tiny": 8e-3, "small": 4e-3, "base": 3e-3, "large": 2e-3}  # the learning rate of each size
+
 
 @dataclass(frozen=True)
 class TrainConfig:
@@ -85,6 +87,10 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None and not 0 <= value <= 1:
                 raise UserError(f"{name} is {value}: it is a share, from 0 to 1")
+        if max(self.beta1, self.beta2) == 1:
+            raise UserError("beta1 and beta2 must be below 1")
+        if self.muon_rate is not None and not self.muon_rate >= 0:
+            raise UserError(f"muon_rate is {self.muon_rate}: it must be 0 or more")
         if not self.mask_rate > 0:
             raise UserError("mask_rate is 0: there would be nothing to predict")
         if not self.held_out > 0:
@@ -151,13 +157,12 @@ def parse_budget(text: str) -> float:
 
 def defaults_for(size: str, device: str) -> dict[str, Any]:
     """What differs by size and device."""
-    rates = {"tiny": 8e-3, "small": 4e-3, "base": 3e-3, "large": 2e-3}
-    if size not in rates:
-        raise UserError(f"there is no size {size!r}: choose from {', '.join(rates)}")
+    if size not in RATES:
+        raise UserError(f"there is no size {size!r}: choose from {', '.join(RATES)}")
     on_gpu = device == "cuda"
     return {
         "batch_tokens": 65536 if on_gpu else 4096,
-        "learning_rate": rates[size],
+        "learning_rate": RATES[size],
         "confusion_tokens": 4_000_000 if on_gpu else 200_000,
         "substitute_tokens": 40_000_000 if on_gpu else 200_000,
     }

@@ -4,7 +4,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from polylm.errors import UserError
 from polylm.model.config import ModelConfig
 from polylm.model.polylm import PolyLM
 from polylm.training import distributed
-from polylm.training.config import TrainConfig, defaults_for, parse_budget
+from polylm.training.config import RATES, TrainConfig, defaults_for, parse_budget
 from polylm.training.trainer import CHANGEABLE, FINISHED, RUN, Callbacks, Trainer
 
 _MODEL_FIELDS = {field.name for field in fields(ModelConfig)}
@@ -23,7 +23,7 @@ def train(
     data: Path,
     out: Path,
     *,
-    size: str = "base",
+    size: str | None = None,
     budget: str | None = None,
     steps: int | None = None,
     resume: bool = False,
@@ -55,13 +55,11 @@ def train(
         changes["steps"], changes["seconds"] = 8, None
     elif changes.get("steps") is None and changes.get("seconds") is None:
         raise UserError("say how long to train: --budget 25m, or --steps N")
-    model_config = getattr(ModelConfig, size)(**{k: v for k, v in changes.items() if k in _MODEL_FIELDS})
+    network = _load(init, data)
+    size, model_config = _shape(size, {k: v for k, v in changes.items() if k in _MODEL_FIELDS}, network)
     before = _changed_before(out) if resume else {}
     chosen = {**defaults_for(size, kind), **before, **{k: v for k, v in changes.items() if k not in _MODEL_FIELDS}}
     train_config = TrainConfig(steps=1).with_changes(**{"steps": None, "seconds": None, **chosen})
-    network = _load(init, data)
-    if network is not None:
-        model_config = network.config
     callbacks = Callbacks(evaluate=evaluate(model_config.max_length) if evaluate else None, watch=watch)
     try:
         if dry_run:
@@ -80,6 +78,21 @@ def train(
         return trainer.run()
     finally:
         distributed.stop()
+
+
+def _shape(size: str | None, given: dict[str, Any], network: PolyLM | None) -> tuple[str, ModelConfig]:
+    """The size whose defaults are right, and the shape; a model that is gone on from has its own."""
+    if network is None:
+        size = size or "base"
+        return size, getattr(ModelConfig, size)(**given)
+    own = network.config
+    for name, value in given.items():
+        if replace(own, **{name: value}) != own:
+            raise UserError(f"the model of --init has {name} = {getattr(own, name)!r}: it cannot be {value!r}")
+    like = min(RATES, key=lambda name: abs(getattr(ModelConfig, name)().d_model - own.d_model))
+    if size not in (None, like):
+        raise UserError(f"the model of --init has a size of its own, like {like}: leave --size {size} away")
+    return like, own
 
 
 def _dry_run(

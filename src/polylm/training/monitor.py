@@ -18,9 +18,9 @@ from polylm.atomic import write_bytes
 from polylm.model.config import ModelConfig
 from polylm.model.geometry import directions
 from polylm.model.polylm import PolyLM
+from polylm.symbols import SPECIAL
 
 LOG = "log.jsonl"
-N_SPECIAL = 4  # words that are marks: [PAD] [UNK] [MASK] [LINE]
 
 
 class Monitor:
@@ -34,14 +34,15 @@ class Monitor:
         self._live = sys.stderr.isatty()
         self._board = _tensorboard(out) if board else None
 
-    def go_on_from(self, step: int) -> None:
-        """Forget what was logged after a step: it will be done again."""
+    def go_on_from(self, step: int, *, split: bool) -> None:
+        """Forget what was logged after a step, and a split that is not in its state: they will be done again."""
         if not self.path.exists():
             return
         kept = []
         for line in self.path.read_text(encoding="utf-8").splitlines():
             try:
-                if json.loads(line).get("step", 0) <= step:
+                record = json.loads(line)
+                if record.get("step", 0) < step or (record.get("step") == step and (split or not record.get("split"))):
                     kept.append(line + "\n")
             except ValueError:
                 continue  # cut off by a kill
@@ -109,7 +110,7 @@ def neighbours(model: PolyLM, word: int, words: Sequence[str], topn: int = 5) ->
     shares, dead = model.shares(), model.dead_senses()
     first, n = int(inventory.first[word]), int(inventory.n_senses[word])
     usable = ~dead & inventory.predicted
-    usable[: int(inventory.first[N_SPECIAL])] = False
+    usable[: int(inventory.first[len(SPECIAL)])] = False
     lines = []
     for row in sorted(range(first, first + n), key=lambda row: -float(shares[row])):
         if dead[row]:

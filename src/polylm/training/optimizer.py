@@ -159,7 +159,8 @@ class Optimizer:
     def set_rate(self, rate: float) -> None:
         """`rate` times the learning rates, for the steps that follow."""
         self._adam_rate.fill_(rate * self.config.learning_rate)
-        self._muon_rate.fill_(rate * (self.config.muon_rate or self.config.learning_rate))
+        own = self.config.muon_rate
+        self._muon_rate.fill_(rate * (self.config.learning_rate if own is None else own))
 
     def step(self) -> Tensor:
         """One step; the norm of the gradient, before it was clipped."""

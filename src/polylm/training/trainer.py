@@ -1,7 +1,7 @@
 """The loop: a budget, two phases with a split between them, checkpoints, resuming, several processes.
 
-What a step does depends on the seed, the number of the step and the state alone. So a run that is killed and taken up
-again has, on the CPU, the very weights of one that was not.
+With steps as budget, what a step does depends on the seed, the number of the step and the state alone. So a run that is
+killed and taken up again has, on the CPU, the very weights of one that was not.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from polylm.atomic import write_bytes
+from polylm.atomic import is_unfinished, write_bytes
 from polylm.corpus.shards import PreparedCorpus
 from polylm.device import choose_device
 from polylm.errors import UserError
@@ -33,9 +33,10 @@ from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
 from polylm.model.substitutes import count_substitutes
 from polylm.model.wordlists import N_SUBSTITUTES, WORDLISTS, WordLists
+from polylm.symbols import LINE, MASK, PAD
 from polylm.text.lemmatizer import is_word
 from polylm.training import distributed, state
-from polylm.training.batches import LINE, MASK, Batch, Batches, Text
+from polylm.training.batches import Batch, Batches, Text
 from polylm.training.clock import Clock
 from polylm.training.config import TrainConfig
 from polylm.training.graph import StepGraph
@@ -91,12 +92,11 @@ class Trainer:
         self.callbacks = callbacks or Callbacks()
         self.corpus = PreparedCorpus(data, verify=self.ranks.is_first)
         self.words, self.counts, n_senses = self.corpus.vocabulary()
-        self.inventory = SenseInventory(n_senses, excluded=[0, MASK, LINE])
+        self.inventory = SenseInventory(n_senses, excluded=[PAD, MASK, LINE])
         unknown = set(self.callbacks.watch) - set(self.words)
         if unknown:
             raise UserError(f"{sorted(unknown)[0]!r} cannot be watched: it is not in the vocabulary of {data}")
-        self._open_folder(resume, init)
-        self.monitor = Monitor(self.out, quiet=quiet or not self.ranks.is_first, board=self.ranks.is_first)
+        settings = self._look_at_folder(resume, init)
         self.clock = Clock(config)
         self.step, self.phase = 0, 1 if config.start == "split" and init is None else 2
         self.split_at: float | None = None  # share of the run, once it is done
@@ -109,6 +109,8 @@ class Trainer:
         if found is not None:
             self._restore(found)
         self._load_text()
+        self._take_folder(settings)
+        self.monitor = Monitor(self.out, quiet=quiet or not self.ranks.is_first, board=self.ranks.is_first)
 
     # Setting up
 
@@ -117,10 +119,12 @@ class Trainer:
         """Whether the folder holds the finished model of this run."""
         return (self.out / FINISHED).is_file()
 
-    def _open_folder(self, resume: bool, init: PolyLM | None) -> None:
+    def _look_at_folder(self, resume: bool, init: PolyLM | None) -> dict[str, Any]:
+        """The settings of the run, if the folder is empty or has the same run; nothing is written yet."""
         path = self.out / RUN
         settings = {"train": self.config.to_dict(), "model": self.model_config.to_dict(), "init": init is not None}
         settings["vocabulary"] = hashlib.sha256((self.corpus.folder / "vocabulary.tsv").read_bytes()).hexdigest()
+        settings["text"] = [shard["sha256"] for shard in self.corpus.manifest["shards"]]
         if self.out.exists() and not self.out.is_dir():
             raise UserError(f"{self.out} is a file: name a folder")
         if path.exists():
@@ -132,12 +136,16 @@ class Trainer:
                 if isinstance(error, UserError):
                     raise
                 raise UserError(f"{path} does not describe a run: {error!r}") from None
-        elif self.out.exists() and any(self.out.iterdir()) and not resume:
-            raise UserError(f"{self.out} is not empty: name a new folder")
+        elif self.out.exists() and any(not is_unfinished(path) for path in self.out.iterdir()):
+            raise UserError(f"{self.out} holds other files: name a new folder")
+        return settings
+
+    def _take_folder(self, settings: dict[str, Any]) -> None:
+        """Say whose it is, once nothing speaks against the run."""
         self.ranks.barrier()  # every process has looked before one writes
         if self.ranks.is_first:
             self.out.mkdir(parents=True, exist_ok=True)
-            write_bytes(path, (json.dumps(settings, indent=2) + "\n").encode())
+            write_bytes(self.out / RUN, (json.dumps(settings, indent=2) + "\n").encode())
             state.clean(self.out)
         self.ranks.barrier()
 
@@ -151,6 +159,8 @@ class Trainer:
                     )
         if before["vocabulary"] != now["vocabulary"]:
             raise UserError(f"{self.out} was begun with another vocabulary: give the same data, or another folder")
+        if before.get("text", now["text"]) != now["text"]:
+            raise UserError(f"{self.out} was begun with other text: give the same data, or another folder")
         if before["init"] != now["init"]:
             raise UserError(
                 f"{self.out} was begun {'from' if before['init'] else 'without'} a model: say --init as then"
@@ -232,7 +242,7 @@ class Trainer:
 
     def _run(self) -> dict[str, Any]:
         if self.ranks.is_first:
-            self.monitor.go_on_from(self.step)
+            self.monitor.go_on_from(self.step, split=self.phase == 2)
         if self.step:
             self.monitor.show(f"going on from step {self.step}", always=True)
         self._peak = measured_peak(self.device) if self.ranks.is_first else 1.0
