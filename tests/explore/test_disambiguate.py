@@ -114,7 +114,7 @@ def test_lines_come_with_their_text(model):
 
 
 def test_the_meaning_of_a_focus(model):
-    """Its senses weighted by their probabilities, without what all senses share."""
+    """Its senses weighted by their probabilities, and what could stand there, without what all senses share."""
     vector = model.embed("He sat on the [banks] of the river.")
     assert vector.shape == (64,)
     assert float(vector @ vector) == pytest.approx(1, abs=1e-5)
@@ -123,7 +123,10 @@ def test_the_meaning_of_a_focus(model):
     assert focus.word == model.vocabulary["bank"]
     assert int(focus.q[:3].argmax()) == int(token.sense[-1]) - 1
     rows = model.network.embeddings.detach()[model.network.inventory.rows(torch.tensor(focus.word))[0][:3]]
-    expected = model.vectors.common.removed(torch.from_numpy(focus.q[:3]) @ rows)
+    meaning = model.vectors.common.removed(torch.from_numpy(focus.q[:3]) @ rows)
+    roots = model.network.sense_probs(focus.y_p).detach()[model.index.of_words].sqrt()
+    gap = torch.nn.functional.normalize(roots @ torch.from_numpy(model.vectors.vectors), dim=0)
+    expected = torch.nn.functional.normalize(meaning + 0.6 * gap, dim=0)
     torch.testing.assert_close(torch.from_numpy(vector), expected)
 
 

@@ -31,6 +31,7 @@ T = TypeVar("T")
 Compute = Literal["auto", "float32", "bfloat16"]
 VOCABULARY, TEXT = "vocabulary.tsv", "text.json"
 LABEL, LABEL_FROM = 3, 12  # words of a label, and the nearest senses that they are chosen from
+GAP = 0.6  # what could stand in the place of a word, beside what the word means there: LOG.md, meanings in context
 PRETRAINED = Path(__file__).parent.parent / "pretrained" / "english"
 
 
@@ -163,12 +164,16 @@ class Model:
         for tokens in self.tag_many(texts(), source=source, weight=weight, granularity=granularity):
             yield read.popleft(), tokens
 
-    def embed(self, text: str, *, source: Source = "both") -> NDArray[np.float32]:
+    def embed(self, text: str, *, source: Source = "both", weight: float = 0.6) -> NDArray[np.float32]:
         """(d,) the meaning of the word in brackets, of length one: `He sat on the [bank]`. Comparable across words.
 
-        Its senses weighted by their probabilities, without the component that all senses share.
+        Its senses weighted by their probabilities, and a part of the senses that could stand in its place, all without
+        the component that they share. So occurrences of one sense differ, as their contexts do.
         """
-        return self._meaning(read_focus(self, text, source=source))
+        focus = read_focus(self, text, source=source, weight=weight)
+        vector = self._meaning(focus) + GAP * self._gap(focus)
+        embedded: NDArray[np.float32] = vector / np.linalg.norm(vector)
+        return embedded
 
     def _meaning(self, focus: Focus) -> NDArray[np.float32]:
         first, n = self.index.first[focus.word], self.index.n_senses[focus.word]
@@ -177,7 +182,21 @@ class Model:
         meaning: NDArray[np.float32] = self.vectors.common.removed(mixture).numpy()
         return meaning
 
-    def substitutes(self, text: str, topn: int = 10, *, source: Source = "both") -> list[tuple[str, float]]:
+    def _expected(self, focus: Focus) -> torch.Tensor:
+        """(n,) the probability of each sense of `vectors` in the place of the focus."""
+        with torch.no_grad():
+            p = self.network.sense_probs(focus.y_p.to(self.network.embeddings.dtype))
+        return p.float().cpu()[self.index.of_words]
+
+    def _gap(self, focus: Focus) -> NDArray[np.float32]:
+        """(d,) the mean direction of what could stand here, of length one; roots, so that more than the best counts."""
+        direction = self._expected(focus).sqrt().numpy() @ self.vectors.vectors
+        gap: NDArray[np.float32] = direction / max(float(np.linalg.norm(direction)), 1e-9)
+        return gap
+
+    def substitutes(
+        self, text: str, topn: int = 10, *, source: Source = "both", weight: float = 0.6
+    ) -> list[tuple[str, float]]:
         """Words that could stand for the one in brackets: likely there, and near to what it means there.
 
         A sense of another word counts with its probability in the gap times exp(8 c), c its cosine to the meaning of
@@ -185,16 +204,12 @@ class Model:
         """
         if topn < 1:
             raise UserError(f"{topn} substitutes are none: ask for 1 or more")
-        focus = read_focus(self, text, source=source)
+        focus = read_focus(self, text, source=source, weight=weight)
         inventory = self.network.inventory
-        with torch.no_grad():
-            p = self.network.sense_probs(focus.y_p.to(self.network.embeddings.dtype)).float().cpu()
-        of_words = self.index.of_words
         cosines = torch.from_numpy(self.vectors.vectors @ self._meaning(focus))
         weights = torch.zeros(inventory.n_words, dtype=torch.float64)
-        weights.index_add_(
-            0, inventory.word_of_sense.cpu()[of_words], (p[of_words] * (NEARNESS * cosines).exp()).double()
-        )
+        likely_and_near = self._expected(focus) * (NEARNESS * cosines).exp()
+        weights.index_add_(0, inventory.word_of_sense.cpu()[self.index.of_words], likely_and_near.double())
         weights[focus.word] = 0
         weights /= weights.sum().clamp(min=1e-30)
         best = weights.topk(min(topn, len(weights)))
