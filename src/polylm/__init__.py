@@ -8,7 +8,8 @@ from typing import Any as _Any
 
 if _TYPE_CHECKING:
     from polylm.errors import UserError
-    from polylm.explore.model import Model, load
+    from polylm.explore.disambiguate import TaggedToken
+    from polylm.explore.model import Model, Sense, load
     from polylm.model.config import ModelConfig
     from polylm.model.contextualizer import register_contextualizer
     from polylm.model.inventory import SenseInventory
@@ -25,7 +26,9 @@ _HOMES = {
     "Model": "polylm.explore.model",
     "ModelConfig": "polylm.model.config",
     "PolyLM": "polylm.model.polylm",
+    "Sense": "polylm.explore.model",
     "SenseInventory": "polylm.model.inventory",
+    "TaggedToken": "polylm.explore.disambiguate",
     "TextPipeline": "polylm.text.pipeline",
     "UserError": "polylm.errors",
     "load": "polylm.explore.model",
@@ -35,7 +38,9 @@ __all__ = [
     "Model",
     "ModelConfig",
     "PolyLM",
+    "Sense",
     "SenseInventory",
+    "TaggedToken",
     "TextPipeline",
     "UserError",
     "__version__",

@@ -45,6 +45,32 @@ def write_bytes(path: str | Path, data: bytes) -> None:
         file.write(data)
 
 
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """A folder to write to, for this run alone. The lock is the system's: it goes when the process does."""
+    import fcntl
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
+    except (FileExistsError, NotADirectoryError):
+        raise UserError(f"{folder} is a file: name a folder to write to") from None
+    except PermissionError:
+        raise UserError(f"the folder {folder} may not be written to: check its permissions") from None
+    try:
+        if not os.access(folder, os.W_OK):
+            raise UserError(f"the folder {folder} may not be written to: check its permissions")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"another run is writing to {folder}: wait for it, or choose another folder") from None
+        except OSError:
+            pass  # some network file systems have no locks for folders
+        yield
+    finally:
+        os.close(handle)
+
+
 def check_writable(path: str | Path) -> None:
     """Before long work: can a file be written here at its end?"""
     path = Path(path)

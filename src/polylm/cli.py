@@ -308,6 +308,7 @@ def lexicon(
     ] = None,
     corpus: Corpus = None,
     n: Annotated[int, typer.Option("--examples", min=1, help="Example sentences of each sense, with --corpus.")] = 3,
+    language: Annotated[str, typer.Option(help="What Turtle says the words are: a tag such as en or de.")] = "en",
     device: DeviceName = "auto",
 ) -> None:
     """Write the senses as a lexical resource: shares, substitutes, neighbours, examples, links to WordNet."""
@@ -328,18 +329,21 @@ def lexicon(
     examples = _examples(loaded, corpus, words, n)
     with Bar() as bar:
         found = entries(loaded, words=words, topn=topn, wordnet=known, examples=examples, report=bar.counter("entries"))
-        print(f"{out}: {write(out, found):,} entries")
+        print(f"{out}: {write(out, found, language=language):,} entries")
 
 
 @app.command()
 def info(
-    model: Annotated[Path | None, typer.Argument(help="The folder of a model; the bundled one if none.")] = None,
+    folder: Annotated[
+        Path | None, typer.Argument(help="The folder of a model; the bundled one if none.", metavar="[MODEL]")
+    ] = None,
+    model: ModelDir = None,
     as_json: Json = False,
 ) -> None:
     """Say what a model is: its size, its granularity, and its card."""
     import polylm
 
-    loaded = polylm.load(model, device="cpu")
+    loaded = polylm.load(folder or model, device="cpu")
     facts = loaded.facts()
     if as_json:
         print_json(facts)

@@ -145,6 +145,7 @@ def test_prepare_replaces_bytes_when_told(tmp_path):
     ("content", "message"),
     [
         (b"", "there are no words"),
+        (b"a few words that are rare\n", "no word of the text is common enough for the vocabulary"),
         (b"ok\n\xff\n", "x.txt is not UTF-8 at byte 3 of its text"),
         (b"ok\n\0\n", "x.txt has a NUL byte at byte 3 of its text"),
     ],

@@ -125,6 +125,11 @@ def test_lexicon(folder, tmp_path, wordnet_folder):  # noqa: F811
     result = polylm("lexicon", "banks", "--out", tmp_path / "l.ttl", "--model", folder, "--corpus", tmp_path / "a.txt")
     assert b"1 entries" in result.stdout
     assert "He sat on the bank of the river." in (tmp_path / "l.ttl").read_text()
+    polylm("lexicon", "bank", "--out", tmp_path / "d.ttl", "--model", folder, "--language", "de")
+    assert '"bank"@de' in (tmp_path / "d.ttl").read_text()
+    assert "@en" not in (tmp_path / "d.ttl").read_text()
+    wrong = polylm("lexicon", "bank", "--out", tmp_path / "e.ttl", "--model", folder, "--language", "de .")
+    assert "is not the tag of a language" in sentence(wrong)
 
 
 def test_info(folder):
@@ -133,6 +138,7 @@ def test_info(folder):
     assert facts["granularity"] == 0.5
     assert facts["senses_at_this_granularity"] < facts["senses"]
     assert b"# A sense-level language model" in polylm("info", folder).stdout
+    assert json.loads(polylm("info", "--model", folder, "--json").stdout) == facts
 
 
 def test_plot_and_bench(folder, tmp_path):

@@ -165,3 +165,69 @@ def test_what_is_no_text(model, text):
 
 def test_words_of_other_libraries(model):
     assert model.tag(np.array(["the", "bank"])) == model.tag(["the", "bank"])
+
+
+class Table(dict):
+    columns = ("text",)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["He sat.", ["The bank is open.", "We sat."]], "'The bank is open.' is not one word: for several texts use"),
+        (["He sat.", None], r"not NoneType \(text 1, counting from 0\)"),
+        (["He sat.", {"text": "bank"}], "not dict"),
+        (Table(text=["bank"]), "not Table"),
+        ({"text": "bank"}, "not dict"),
+        (None, "not NoneType"),
+        ("bank", "tag_many takes several texts"),
+    ],
+)
+def test_what_is_no_list_of_texts(model, texts, message):
+    with pytest.raises(UserError, match=message):
+        list(model.tag_many(texts))
+
+
+def test_a_string_is_no_list(model):
+    for wrong in (
+        lambda: model.tag_lines("the bank"),
+        lambda: model.senses_of("bank"),
+        lambda: model.labels("bank#1"),
+        lambda: model.word_directions("bank"),
+    ):
+        with pytest.raises(UserError, match="takes several"):
+            wrong()
+
+
+def test_the_first_answers_of_a_stream_come_soon(model):
+    taken = []
+
+    def endless():
+        while True:
+            taken.append(1)
+            yield "He sat on the bank."
+
+    next(model.tag_many(endless()))
+    assert len(taken) < disambiguate.TOKENS["cpu"] / 5
+
+
+def test_a_focus_may_be_a_span(model):
+    text = "see [1]: he sat on the [river] bank"
+    start = text.index("bank")
+    token = next(token for token in model.tag(text) if token.text == "bank")
+    vector = model.embed(text, span=(token.start, token.end))
+    assert (token.start, token.end) == (start, start + 4)
+    assert np.array_equal(vector, model.embed(text, span=(start, start + 4)))
+    assert model.substitutes(text, span=(start, start + 4))
+    assert np.array_equal(model.embed("he sat on the [bank]"), model.embed("he sat on the bank", span=(14, 18)))
+    for span, message in (
+        ((0, 0), "nothing from 0 to 0"),
+        ((3, 400), "nothing from 3"),
+        ((start, start + 2), "cuts through"),
+    ):
+        with pytest.raises(UserError, match=message):
+            model.embed(text, span=span)
+    with pytest.raises(UserError, match="there is no word at character 3"):
+        model.embed(text, span=(3, 4))
+    with pytest.raises(UserError, match="a text is a string"):
+        model.embed(None)

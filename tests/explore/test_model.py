@@ -1,5 +1,10 @@
 """Model: what belongs together is saved and loaded together."""
 
+import os
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -147,3 +152,48 @@ def test_a_pruned_model_reads_the_same_text(tmp_path):
     torch.testing.assert_close(
         small.network.disambiguation_probs(words)[..., :3], model.network.disambiguation_probs(words), rtol=0, atol=0.02
     )
+
+
+def test_the_dial_is_checked_when_it_is_turned():
+    model = make_model()
+    model.granularity = 0.5
+    assert model.dial(None) == 0.5
+    for wrong in (5, -1, "x", None):
+        with pytest.raises(UserError, match="is not between 0 and 1"):
+            model.granularity = wrong
+    assert model.granularity == 0.5
+
+
+def test_a_model_goes_to_other_processes_by_its_folder(tmp_path):
+    with pytest.raises(UserError, match="save it and load it first"):
+        pickle.dumps(make_model())
+    make_model().save_pretrained(tmp_path)
+    model = polylm.load(tmp_path, granularity=0.5, device="cpu")
+    again = pickle.loads(pickle.dumps(model))
+    assert (again.folder, again.granularity) == (tmp_path, 0.5)
+    assert again.tag("he sat on the bank") == model.tag("he sat on the bank")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_forked_process_reads_too(tmp_path):
+    """Its threads did not come along, so it must not wait for them."""
+    make_model(max_length=128).save_pretrained(tmp_path)
+    code = f"""
+import multiprocessing, torch, polylm
+torch.set_num_threads(2)
+model = polylm.load({str(tmp_path)!r}, device="cpu")
+texts = ["he sat on the bank of the river " * 40] * 2
+def tag(text):
+    return [token.sense for token in model.tag(text)]
+here = [tag(text) for text in texts]
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    assert pool.map(tag, texts) == here
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_run_that_is_not_finished_is_named(tmp_path):
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(UserError, match="is a run that is not finished"):
+        polylm.load(tmp_path)

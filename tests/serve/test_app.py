@@ -105,3 +105,26 @@ def test_a_port_in_use():
             check_port("127.0.0.1", port)
     with pytest.raises(UserError, match="choose another --host"):
         check_port("no such host", 8765)
+
+
+def test_long_bodies_are_refused_before_they_are_read(client):
+    long = b'{"text": "' + b"a" * 2_000_000 + b'"}'
+    assert client.post("/api/tag", content=long).status_code == 413
+
+    def parts():
+        for _ in range(40):
+            yield b"a" * 100_000
+
+    answer = client.post("/api/tag", content=parts(), headers={"content-type": "application/json"})
+    assert answer.status_code == 413
+    assert "at most 1,000,000 bytes" in answer.json()["detail"]
+
+
+def test_bodies_that_are_no_json(client):
+    for content in (b"{bad", b"", b"[1]"):
+        answer = client.post("/api/tag", content=content, headers={"content-type": "application/json"})
+        assert (answer.status_code, answer.json()["detail"]) == (
+            422,
+            "the body must be a JSON object, sent as application/json",
+        )
+    assert client.head("/").status_code == 200

@@ -45,3 +45,9 @@ def test_without_senses_nothing_changes(texts):
 def test_what_is_no_conllu():
     with pytest.raises(UserError, match="the input, line 2: not CoNLL-U, 1 of 10 fields"):
         list(sentences(["# text", "The bank"]))
+
+
+def test_words_with_spaces_are_one_word():
+    (sentence,) = sentences(["1\t10 000\t_\t_\t_\t_\t_\t_\t_\t_"])
+    assert sentence.words == ["10_000"]
+    assert with_senses(sentence, [(None, None)]) == "1\t10 000\t_\t_\t_\t_\t_\t_\t_\t_\n\n"

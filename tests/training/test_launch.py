@@ -59,3 +59,17 @@ def test_a_model_that_is_gone_on_from_keeps_its_shape():
         launch._shape(None, {"max_length": 64}, network)
     with pytest.raises(UserError, match="like tiny: leave --size large away"):
         launch._shape("large", {}, network)
+
+
+def test_a_run_that_is_taken_up_has_its_budget(corpus, tmp_path):
+    given = [f"{name}={value}" for name, value in SETTINGS.items()] + ["max_length=22"]
+    about = {"size": "tiny", "settings": given, "device": "cpu", "quiet": True, "resume": True}
+    with pytest.raises(UserError, match="say how long to train"):
+        launch.train(corpus, tmp_path / "run", **about)
+    config = TrainConfig(**{**defaults_for("tiny", "cpu"), **SETTINGS, "steps": 4})
+    begun = Trainer(corpus, tmp_path / "run", ModelConfig.tiny(max_length=22), config, device="cpu", quiet=True)
+    begun.stop_after = 1
+    begun.run()
+    summary = launch.train(corpus, tmp_path / "run", **about)
+    assert summary["steps"] == 4
+    assert summary["seconds"] > 0

@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 
 from polylm.errors import UserError
 from polylm.training import state
+from polylm.training.signals import Stopped
 from polylm.training.trainer import Callbacks, Trainer
 from tests.training.conftest import TINY, settings, write_corpus
 
@@ -144,6 +145,30 @@ def test_a_polite_stop_saves(corpus, tmp_path):
     assert process.returncode == 3
     assert b"go on with --resume" in out
     assert state.latest(tmp_path / "run") is not None
+
+
+def test_a_stop_while_counting_stops(corpus, tmp_path, monkeypatch):
+    """The weights are saved by then, and the run that goes on ends as one that was not stopped."""
+    count = Trainer._count_confusion
+
+    def signalled(self):
+        self._signals.number = signal.SIGTERM
+        return count(self)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trainer, "_count_confusion", signalled)
+        with pytest.raises(Stopped, match="step-20 holds the state"):
+            run(corpus, tmp_path / "run")
+    assert run(corpus, tmp_path / "run", resume=True)[1]["steps"] == 20
+
+
+def test_one_run_at_a_time_writes_to_a_folder(corpus, tmp_path):
+    first = Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu", quiet=True)
+    with pytest.raises(UserError, match="another run is writing"):
+        Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu", quiet=True, resume=True)
+    first.stop_after = 2
+    first.run()
+    Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu", quiet=True, resume=True)
 
 
 @pytest.mark.slow

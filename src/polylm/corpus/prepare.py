@@ -8,10 +8,8 @@ alone: not on the number of workers, the engine, or how often the run was interr
 """
 
 import errno
-import fcntl
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -21,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from polylm import __version__
-from polylm.atomic import write_bytes
+from polylm.atomic import locked, write_bytes
 from polylm.corpus.chunks import Chunk, analyze_chunk
 from polylm.corpus.counts import Counts
 from polylm.corpus.engine import Engine, local
@@ -31,6 +29,7 @@ from polylm.corpus.vocabulary import SPECIAL, Threshold, Vocabulary, VocabularyS
 from polylm.errors import UserError
 from polylm.progress import Progress
 from polylm.text.analyzer import LINE
+from polylm.text.lemmatizer import MARKERS
 from polylm.text.pipeline import UNKNOWN, TextPipeline, TextSettings
 
 WORK = ".work"  # below the output folder while a run is unfinished
@@ -61,7 +60,7 @@ def prepare(
     out = Path(out)
     sources = find_sources(paths, leave_out=out)
     settings.vocabulary.required(settings.text.lemmatize)
-    with _locked(out), _told_about_disk(out):
+    with locked(out), _told_about_disk(out):
         # The weights of the tagger are part of the settings, so that the chunks of another tagger are never taken.
         settings = PrepareSettings(TextPipeline(settings=settings.text).settings, settings.vocabulary, settings.errors)
         work = _work_folder(out)
@@ -252,6 +251,11 @@ def _choose_vocabulary(
         vocabulary = Vocabulary.from_counts(
             counts.items(), n_words, settings.vocabulary, markers=settings.text.lemmatize
         )
+        if len(vocabulary) == len(SPECIAL) + (len(MARKERS) if settings.text.lemmatize else 0):
+            raise UserError(
+                "no word of the text is common enough for the vocabulary: give more text, or a lower --min-count; "
+                "text without spaces between its words must be cut into words first"
+            )
         return vocabulary, n_words
 
 
@@ -289,26 +293,6 @@ def _encode(
 
 
 # The folder.
-
-
-@contextmanager
-def _locked(out: Path) -> Iterator[None]:
-    """The output folder, for this run alone. The lock is the system's: it goes when the process does."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        handle = os.open(out, os.O_RDONLY)
-    except (FileExistsError, NotADirectoryError):
-        raise UserError(f"{out} is a file: name a folder to write to") from None
-    except PermissionError:
-        raise UserError(f"the folder {out} may not be written to: check its permissions") from None
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"another run is writing to {out}: wait for it, or choose another folder") from None
-        yield
-    finally:
-        os.close(handle)
 
 
 @contextmanager

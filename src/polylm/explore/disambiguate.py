@@ -5,7 +5,7 @@ from the edges. Windows of many texts are read together, those of like length at
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -56,11 +56,12 @@ def tag_many(
     granularity: float | None = None,
 ) -> Iterator[list[TaggedToken]]:
     """The tagged words of each text, in order. Texts are taken as they come, some at a time."""
-    if isinstance(texts, str):
-        raise UserError("tag_many takes several texts: give a list, or use tag for one text")
+    check_several(texts, "tag_many takes several texts: give a list, or use tag for one text")
+    if not _is_list(texts):
+        raise UserError(f"texts are a list, a column or a generator of strings, not {type(texts).__name__}")
     if source not in ("both", "prediction", "disambiguation"):
         raise UserError(f"there is no read-out {source!r}: choose both, prediction or disambiguation")
-    if not 0 <= weight <= 1:
+    if not isinstance(weight, int | float) or not 0 <= weight <= 1:
         raise UserError(f"a weight of {weight} is not between 0 and 1")
     dial = model.dial(granularity)
     return _groups(model, texts, source, weight, dial)
@@ -70,7 +71,8 @@ def _groups(
     model: "Model", texts: Iterable[str | Sequence[str]], source: Source, weight: float, dial: float
 ) -> Iterator[list[TaggedToken]]:
     group: list[Tokens] = []
-    n_ids = 0
+    n_ids = n_texts = 0
+    limit = TOKENS.get(model.device.type, TEXTS)  # the first answers come soon; then more and more is read together
     wrong: UserError | None = None
     things = iter(texts)
     while True:
@@ -81,18 +83,44 @@ def _groups(
         except UserError as error:  # a line that cannot be read: those before it are not lost
             wrong = error
             break
-        if isinstance(text, bytes | bytearray | memoryview) or not isinstance(text, Iterable):
-            wrong = UserError(f"a text is a string, or a list of words, not {type(text).__name__}")
+        said = _complaint(text)
+        if said is not None:
+            wrong = UserError(said + (f" (text {n_texts}, counting from 0)" if n_texts else ""))
             break
+        n_texts += 1
         group.append(model.pipeline.encode(text))
         n_ids += len(group[-1].ids) + 1  # an empty line is held too
-        if n_ids >= TEXTS:
+        if n_ids >= limit:
             yield from _tag(model, group, source, weight, dial)
-            group, n_ids = [], 0
+            group, n_ids, limit = [], 0, min(2 * limit, TEXTS)
     if group:
         yield from _tag(model, group, source, weight, dial)
     if wrong is not None:
         raise wrong
+
+
+def check_several(things: object, otherwise: str) -> None:
+    """A string where a list is meant would be read letter by letter."""
+    if isinstance(things, str):
+        raise UserError(otherwise)
+
+
+def _is_list(things: object) -> bool:
+    is_table = isinstance(things, Mapping) or hasattr(things, "columns")  # their names would be read
+    return isinstance(things, Iterable) and not isinstance(things, bytes | bytearray | memoryview) and not is_table
+
+
+def _complaint(text: object) -> str | None:
+    """What is wrong with a text that is neither a string nor a list of words."""
+    if isinstance(text, str):
+        return None
+    if not _is_list(text):
+        return f"a text is a string, or a list of words, not {type(text).__name__}"
+    if isinstance(text, Sequence):
+        sentence = next((word for word in text if isinstance(word, str) and len(word.split()) > 1), None)
+        if sentence is not None:
+            return f"{sentence[:40]!r} is not one word: for several texts use tag_many"
+    return None
 
 
 @dataclass(frozen=True)
@@ -147,18 +175,25 @@ class Focus:
     y_p: "torch.Tensor"  # (d,) y^P where it is masked
 
 
-def read_focus(model: "Model", text: str, *, source: Source = "both", weight: float = 0.6) -> Focus:
-    """The word in brackets, read in the window where it is furthest from the edges."""
-    plain, start, end = focus_of(text)
+def read_focus(
+    model: "Model", text: str, *, span: tuple[int, int] | None = None, source: Source = "both", weight: float = 0.6
+) -> Focus:
+    """The word in brackets, or at `span`, read in the window where it is furthest from the edges."""
+    if not isinstance(text, str):
+        raise UserError(f"a text is a string, not {type(text).__name__}")
+    plain, start, end = focus_of(text) if span is None else (text, *span)
+    if not 0 <= start < end <= len(plain):
+        raise UserError(f"there is nothing from {start} to {end} in a text of {len(plain)} characters")
     tokens = model.pipeline.encode(plain)
     index = tokens.word_at(start)
     if index is None:
-        raise UserError("there is no word between the brackets")
+        raise UserError(f"there is no word {'between the brackets' if span is None else f'at character {start}'}")
+    marked = "the brackets cut" if span is None else f"{start} to {end} cuts"
     if " " in plain[start:end] and tokens.word_at(end - 1) != index:
-        raise UserError(f"mark one word with brackets, not {plain[start:end]!r}")
+        raise UserError(f"mark one word{' with brackets' if span is None else ''}, not {plain[start:end]!r}")
     whole = tokens.words[index]
     if whole.start < start or whole.end > end:
-        raise UserError(f"the brackets cut through a word: mark {whole.text!r} as a whole")
+        raise UserError(f"{marked} through a word: mark {whole.text!r} as a whole")
     word = int(tokens.ids[tokens.id_of_word[index]])
     if not model.has_senses(word):
         raise UserError(f"{tokens.words[index].text!r} is not a word that the model knows")

@@ -30,8 +30,9 @@ Kind = Literal["text", "binary"]
 HOW = (
     "A text is [line, ids..., line], at most max_length long; an inflected word is the id of its lemma and that of its "
     "marker (polylm.TextPipeline reads text so). q[..., i] is sense i of the word there: its key is the word, #, and "
-    "numbers[first + i], where first is the sum of n_senses of the words before it. For q_p mask the word itself. Both "
-    "read-outs: q_p**0.6 * q_d**0.4, normalised."
+    "numbers[first + i], where first is the sum of n_senses of the words before it. For q_p mask the word itself "
+    "(polylm masks every fourth ambiguous word together, so its numbers differ a little). Both read-outs: "
+    "q_p**0.6 * q_d**0.4, normalised."
 )
 
 

@@ -1,6 +1,7 @@
 """The senses of a model as a lexical resource: JSON lines, or OntoLex-Lemon in Turtle; linked to WordNet on demand."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -80,6 +81,8 @@ def entries(
 def write(out: str | Path, found: Iterable[Entry], *, language: str = "en", base: str = "urn:polylm:") -> int:
     """Write entries to F.jsonl or F.ttl, whole or not at all; how many there were."""
     form = format_of(out)
+    if not re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", language):
+        raise UserError(f"{language!r} is not the tag of a language: write en, de or pt-BR")
     n = 0
     with replacing(out) as file:
         if form == "ttl":

@@ -1,5 +1,6 @@
 """Model: a network with the text pipeline, vocabulary and granularity that belong to it; what `polylm.load` returns."""
 
+import os
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from polylm.corpus.vocabulary import MASK, PAD, Vocabulary
 from polylm.device import Device, choose_device
 from polylm.errors import UserError
-from polylm.explore.disambiguate import Focus, TaggedToken, read_focus, tag_many
+from polylm.explore.disambiguate import Focus, TaggedToken, check_several, read_focus, tag_many
 from polylm.explore.index import SenseIndex
 from polylm.explore.neighbours import SenseVectors, suggestion, word_of
 from polylm.model.checkpoint import Precision, from_pretrained, save_pretrained
@@ -33,6 +34,10 @@ VOCABULARY, TEXT = "vocabulary.tsv", "text.json"
 LABEL, LABEL_FROM = 3, 12  # words of a label, and the nearest senses that they are chosen from
 GAP = 0.6  # what could stand in the place of a word, beside what the word means there: LOG.md, meanings in context
 PRETRAINED = Path(__file__).parent.parent / "pretrained" / "english"
+
+# A forked process has none of the threads that torch would wait for.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,23 @@ class Model:
         self._labels: dict[str, str] = {}
         self.wordlists = WordLists()
         self.folder: Path | None = None  # where it was loaded from
-        self.granularity = checked_dial(granularity if granularity is not None else default_dial(merging), merging)
+        self.granularity = default_dial(merging) if granularity is None else granularity
+
+    @property
+    def granularity(self) -> float:
+        """The dial, which may be turned: from 0, one sense a word, to 1, every sense apart."""
+        return self._granularity
+
+    @granularity.setter
+    def granularity(self, dial: float) -> None:
+        self._granularity = checked_dial(dial, self.merging)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Other processes read the folder themselves."""
+        if self.folder is None:
+            raise UserError("a model that is in no folder cannot be sent to another process: save it and load it first")
+        kind: Device = "cuda" if self.device.type == "cuda" else "cpu"
+        return _load_again, (self.folder, kind, self.granularity, self.precision)
 
     @property
     def merging(self) -> Granularity | None:
@@ -142,6 +163,7 @@ class Model:
         self, lines: Iterable[str], *, source: Source = "both", weight: float = 0.6, granularity: float | None = None
     ) -> Iterator[tuple[str, list[TaggedToken]]]:
         """Each line beside its words: for streams, of which no more is held than is read together."""
+        check_several(lines, "tag_lines takes several lines: give a list, or use tag for one text")
         return self.tag_with(lines, lambda line: line, source=source, weight=weight, granularity=granularity)
 
     def tag_with(
@@ -164,13 +186,17 @@ class Model:
         for tokens in self.tag_many(texts(), source=source, weight=weight, granularity=granularity):
             yield read.popleft(), tokens
 
-    def embed(self, text: str, *, source: Source = "both", weight: float = 0.6) -> NDArray[np.float32]:
+    def embed(
+        self, text: str, *, span: tuple[int, int] | None = None, source: Source = "both", weight: float = 0.6
+    ) -> NDArray[np.float32]:
         """(d,) the meaning of the word in brackets, of length one: `He sat on the [bank]`. Comparable across words.
+
+        Without brackets `span` says from which character to which the word goes, as a token's `start` and `end` do.
 
         Its senses weighted by their probabilities, and a part of the senses that could stand in its place, all without
         the component that they share. So occurrences of one sense differ, as their contexts do.
         """
-        focus = read_focus(self, text, source=source, weight=weight)
+        focus = read_focus(self, text, span=span, source=source, weight=weight)
         vector = self._meaning(focus) + GAP * self._gap(focus)
         embedded: NDArray[np.float32] = vector / np.linalg.norm(vector)
         return embedded
@@ -195,16 +221,22 @@ class Model:
         return gap
 
     def substitutes(
-        self, text: str, topn: int = 10, *, source: Source = "both", weight: float = 0.6
+        self,
+        text: str,
+        topn: int = 10,
+        *,
+        span: tuple[int, int] | None = None,
+        source: Source = "both",
+        weight: float = 0.6,
     ) -> list[tuple[str, float]]:
-        """Words that could stand for the one in brackets: likely there, and near to what it means there.
+        """Words that could stand for the one in brackets or at `span`: likely there, and near to what it means there.
 
         A sense of another word counts with its probability in the gap times exp(8 c), c its cosine to the meaning of
         the focus; the shares of a word's senses are added up, and those of all words are one.
         """
         if topn < 1:
             raise UserError(f"{topn} substitutes are none: ask for 1 or more")
-        focus = read_focus(self, text, source=source, weight=weight)
+        focus = read_focus(self, text, span=span, source=source, weight=weight)
         inventory = self.network.inventory
         cosines = torch.from_numpy(self.vectors.vectors @ self._meaning(focus))
         weights = torch.zeros(inventory.n_words, dtype=torch.float64)
@@ -226,6 +258,7 @@ class Model:
 
     def labels(self, keys: Sequence[str | None]) -> list[str]:
         """The same for many, those that are new at once; empty for words of one sense."""
+        check_several(keys, "labels takes several senses: give a list, or use label for one")
         new = [key for key in dict.fromkeys(keys) if key is not None and key not in self._labels]
         for key in new:
             self.index.row(key)  # complains of what is no key
@@ -301,6 +334,7 @@ class Model:
 
     def senses_of(self, words: Sequence[str], *, granularity: float | None = None, topn: int = 8) -> list[list[Sense]]:
         """The same for many words, whose neighbours are looked for together."""
+        check_several(words, "senses_of takes several words: give a list, or use senses for one")
         dial = self.dial(granularity)
         grouped = [self.index.groups(self._number_of(word), dial) for word in words]
         heads = [self.index.key(group[0]) for own in grouped for group, _ in own]
@@ -344,6 +378,7 @@ class Model:
 
     def word_directions(self, words: Sequence[str]) -> NDArray[np.float32]:
         """(n, d) what the model reads of each word before it is disambiguated, as `vectors` are: comparable."""
+        check_several(words, "word_directions takes several words: give a list")
         with torch.no_grad():
             every = self.network.word_vectors().float().cpu()
         of_words = every[torch.tensor(self.index.is_word)]
@@ -453,6 +488,7 @@ def load(
     if path is None and not PRETRAINED.is_dir():
         raise UserError("this installation has no English model: install polylm again, or name the folder of a model")
     folder = PRETRAINED if path is None else Path(path)
+    choose_device(device)  # before anything is read
     network, merging = from_pretrained(folder)
     if not (folder / VOCABULARY).exists() or not (folder / TEXT).exists():
         raise UserError(f"{folder} holds a network without its {VOCABULARY} or {TEXT}: it cannot read text")
@@ -465,6 +501,10 @@ def load(
     return model
 
 
+def _load_again(folder: Path, device: Device, granularity: float, precision: Compute) -> Model:
+    return load(folder, device=device, granularity=granularity, precision=precision)
+
+
 def default_dial(merging: Granularity | None) -> float:
     """What a model says of itself; 1.0, every sense, where it says nothing."""
     return merging.dial if merging is not None else 1.0
@@ -472,7 +512,7 @@ def default_dial(merging: Granularity | None) -> float:
 
 def checked_dial(dial: float, merging: Granularity | None) -> float:
     """A granularity from 0 to 1; below 1 only for a model that knows which of its senses are confused."""
-    if not 0 <= dial <= 1:
+    if not isinstance(dial, int | float) or not 0 <= dial <= 1:
         raise UserError(f"a granularity of {dial} is not between 0 and 1")
     if dial < 1 and merging is None:
         raise UserError("this model was saved without the confusions of its senses: its granularity is 1")

@@ -40,7 +40,7 @@ class SenseVectors:
         return len(self.keys)
 
     def __contains__(self, key: object) -> bool:
-        return key in self.key_to_index
+        return isinstance(key, str) and (key in self.key_to_index or key.lower() in self.key_to_index)
 
     def __getitem__(self, key: str) -> NDArray[np.float32]:
         vector: NDArray[np.float32] = self.vectors[self.index(key)]

@@ -57,7 +57,10 @@ class SenseTagger:
 
     def _tag(self, docs: list[Doc]) -> Iterator[Doc]:
         words = [[token for token in doc if not token.is_space] for doc in docs]
-        tagged = self.model.tag_many(([token.text for token in tokens] for tokens in words), source=self.source)
+        texts = (
+            ["_".join(token.text.split()) for token in tokens] for tokens in words
+        )  # merged tokens may have spaces
+        tagged = self.model.tag_many(texts, source=self.source)
         for doc, tokens, found in zip(docs, words, tagged, strict=True):
             for token, one in zip(tokens, found, strict=True):
                 token._.sense, token._.senses = one.sense, one.distribution

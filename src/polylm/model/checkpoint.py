@@ -6,6 +6,7 @@ cut off, has other shapes or keys, or comes from a newer version is refused.
 """
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -219,6 +220,8 @@ def _read_config(folder: Path) -> dict[str, Any]:
     try:
         description = json.loads((folder / CONFIG).read_bytes())
     except FileNotFoundError:
+        if (folder / "run.json").is_file():
+            raise UserError(f"{folder} is a run that is not finished: go on with polylm train and --resume") from None
         raise UserError(f"{folder} holds no model: it has no {CONFIG}") from None
     except ValueError:
         raise UserError(f"{folder / CONFIG} is damaged") from None
@@ -238,6 +241,8 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
+    if path.is_file() and not os.access(path, os.R_OK):
+        raise UserError(f"{path} may not be read: check its permissions")
     try:
         return load_file(path)
     except FileNotFoundError:

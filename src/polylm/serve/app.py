@@ -18,6 +18,7 @@ from fastapi import FastAPI, HTTPException, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polylm import __version__
 from polylm.errors import UserError
@@ -26,6 +27,7 @@ from polylm.explore.neighbours import word_of
 
 STATIC = Path(__file__).parent / "static"
 MAX_TEXT = 20_000  # characters
+MAX_BODY = 1_000_000  # bytes of a request
 Dial = Annotated[float | None, Query(ge=0, le=1, description="1 keeps every sense apart; by default the model's own.")]
 Word = Annotated[str, Query(max_length=200)]
 P = ParamSpec("P")
@@ -47,6 +49,34 @@ class SubstitutesRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
     text: str = Field(max_length=MAX_TEXT + 2)
     topn: int = Field(10, ge=1, le=50)
+
+
+class Limited:
+    """An application that is given no more of a request than `most` bytes, whether it says its length or not."""
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self.app, self.most = app, most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        said = dict(scope.get("headers", [])).get(b"content-length", b"")
+        if said.isdigit() and int(said) > self.most:
+            await JSONResponse({"detail": self._too_long}, 413)(scope, receive, send)
+            return
+        n_read = 0
+
+        async def counted() -> Message:
+            nonlocal n_read
+            message = await receive()
+            n_read += len(message.get("body", b""))
+            if n_read > self.most:
+                raise HTTPException(413, self._too_long)
+            return message
+
+        await self.app(scope, counted, send)
+
+    @property
+    def _too_long(self) -> str:
+        return f"a request has at most {self.most:,} bytes, and a text {MAX_TEXT:,} characters"
 
 
 def create_app(model: Model) -> FastAPI:
@@ -71,17 +101,25 @@ def create_app(model: Model) -> FastAPI:
 
         return wrapped
 
+    app.add_middleware(Limited, most=MAX_BODY)
+
     @app.exception_handler(RequestValidationError)
     def in_a_sentence(_: Request, error: RequestValidationError) -> JSONResponse:
         said = [": ".join(filter(None, (".".join(map(str, one["loc"][1:])), one["msg"]))) for one in error.errors()]
+        if any(
+            (one["loc"][0] == "body" and len(one["loc"]) == 1) or one["type"] == "json_invalid"
+            for one in error.errors()
+        ):
+            said = ["the body must be a JSON object, sent as application/json"]
         return JSONResponse({"detail": "; ".join(said)}, 422)
 
-    @app.get("/", include_in_schema=False)
-    def page() -> FileResponse:
+    # What needs no model waits for none: these two take no thread.
+    @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
+    async def page() -> FileResponse:
         return FileResponse(STATIC / "index.html", headers={"Cache-Control": "no-cache"})
 
     @app.get("/api/info")
-    def info() -> dict[str, Any]:
+    async def info() -> dict[str, Any]:
         """What the model is."""
         inventory = model.network.inventory
         return {

@@ -17,8 +17,8 @@ class Sentence:
 
     @property
     def words(self) -> list[str]:
-        """The forms. A range of words (3-4) and an empty node (5.1) are none."""
-        return [self.lines[place].split("\t")[1] for place in self.places]
+        """The forms, without spaces. A range of words (3-4) and an empty node (5.1) are none."""
+        return ["_".join(self.lines[place].split("\t")[1].split()) or "_" for place in self.places]
 
 
 def sentences(lines: Iterable[str], name: str = "the input") -> Iterator[Sentence]:

@@ -24,7 +24,7 @@ class Clock:
     def share(self, step: int) -> float:
         if self.config.steps is not None:
             return step / self.config.steps
-        return self.base_share + (step - self.base_step) * self.share_per_step
+        return min(self.base_share + (step - self.base_step) * self.share_per_step, 1.0)
 
     def start(self) -> None:
         """Count from now on."""
@@ -51,7 +51,7 @@ class Clock:
 
     def is_old(self, ranks: Ranks) -> bool:
         """Whether steps take so long that the clock should be read again already."""
-        return ranks.n_ranks == 1 and self.config.seconds is not None and time.monotonic() - self._read_at > 5
+        return ranks.n_ranks == 1 and time.monotonic() - self._read_at > 5
 
     def is_far(self, step: int) -> bool:
         """Whether so much was extrapolated that the clock must be read, or no pace is known to extrapolate with.

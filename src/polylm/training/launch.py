@@ -3,7 +3,7 @@
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -54,10 +54,12 @@ def train(
     if dry_run:
         changes["steps"], changes["seconds"] = 8, None
     elif changes.get("steps") is None and changes.get("seconds") is None:
-        raise UserError("say how long to train: --budget 25m, or --steps N")
+        changes |= _run_before(out, ("steps", "seconds")) if resume else {}
+        if changes.get("steps") is None and changes.get("seconds") is None:
+            raise UserError("say how long to train: --budget 25m, or --steps N")
     network = _load(init, data)
     size, model_config = _shape(size, {k: v for k, v in changes.items() if k in _MODEL_FIELDS}, network)
-    before = _changed_before(out) if resume else {}
+    before = _run_before(out, CHANGEABLE) if resume else {}
     chosen = {**defaults_for(size, kind), **before, **{k: v for k, v in changes.items() if k not in _MODEL_FIELDS}}
     train_config = TrainConfig(steps=1).with_changes(**{"steps": None, "seconds": None, **chosen})
     callbacks = Callbacks(evaluate=evaluate(model_config.max_length) if evaluate else None, watch=watch)
@@ -118,11 +120,11 @@ def _dry_run(
         return going_on.run()
 
 
-def _changed_before(out: Path) -> dict[str, Any]:
-    """What a run that is taken up may change, as it was last: a lower learning rate is said once."""
+def _run_before(out: Path, names: Iterable[str]) -> dict[str, Any]:
+    """Settings of a run that is taken up, as they were last: a lower learning rate is said once."""
     try:
         settings = json.loads((out / RUN).read_text(encoding="utf-8"))["train"]
-        return {name: settings[name] for name in CHANGEABLE if name in settings}
+        return {name: settings[name] for name in names if name in settings}
     except (OSError, ValueError, KeyError, TypeError):  # there is no run yet, or the trainer says what is wrong with it
         return {}
 
@@ -139,7 +141,7 @@ def _load(folder: Path | None, data: Path) -> PolyLM | None:
     except OSError as error:
         raise UserError(f"{error.filename} cannot be read: {error.strerror}") from None
     if mine != theirs:
-        raise UserError(f"{folder} has other words than {data}: prepare the text with its vocabulary, or train anew")
+        raise UserError(f"{folder} has other words than {data}: --init needs data with the words of the model")
     return network
 
 

@@ -63,7 +63,8 @@ class Monitor:
         now = time.monotonic()
         if self.quiet or (not always and not self._live and now - self._last < self._interval):
             return
-        self._last = now
+        if not always:  # what is said anyway does not put off the line that is due
+            self._last = now
         if self._live:
             print(f"\r\x1b[K{text}", end="\n" if always else "", file=sys.stderr, flush=True)
         else:

@@ -10,8 +10,8 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from polylm.atomic import is_unfinished, write_bytes
+from polylm.atomic import is_unfinished, locked, write_bytes
 from polylm.corpus.shards import PreparedCorpus
 from polylm.device import choose_device
 from polylm.errors import UserError
@@ -93,7 +93,9 @@ class Trainer:
         self.corpus = PreparedCorpus(data, verify=self.ranks.is_first)
         self.words, self.counts, n_senses = self.corpus.vocabulary()
         self.inventory = SenseInventory(n_senses, excluded=[PAD, MASK, LINE])
-        unknown = set(self.callbacks.watch) - set(self.words)
+        watch = tuple(word if word in self.words else word.lower() for word in self.callbacks.watch)
+        self.callbacks = replace(self.callbacks, watch=watch)
+        unknown = set(watch) - set(self.words)
         if unknown:
             raise UserError(f"{sorted(unknown)[0]!r} cannot be watched: it is not in the vocabulary of {data}")
         settings = self._look_at_folder(resume, init)
@@ -103,6 +105,8 @@ class Trainer:
         self._window: list[Tensor] = []  # what steps since the last look at the losses gave
         self.best_loss = math.inf
         self._signals = Signals()
+        self._lock = ExitStack()  # of the folder, until the run ends
+        self._begun_from = init is not None
         self.stop_after: int | None = None  # a step to stop after, as if the process had been killed
         self._new_model(init)
         found = state.latest(self.out) if resume else None
@@ -144,7 +148,7 @@ class Trainer:
         """Say whose it is, once nothing speaks against the run."""
         self.ranks.barrier()  # every process has looked before one writes
         if self.ranks.is_first:
-            self.out.mkdir(parents=True, exist_ok=True)
+            self._lock.enter_context(locked(self.out))
             write_bytes(self.out / RUN, (json.dumps(settings, indent=2) + "\n").encode())
             state.clean(self.out)
         self.ranks.barrier()
@@ -231,14 +235,15 @@ class Trainer:
 
     def run(self) -> dict[str, Any]:
         """Train until the budget is spent; the summary of the run. A finished run is left as it is."""
-        if self.finished:
-            summary: dict[str, Any] = json.loads((self.out / FINISHED).read_text(encoding="utf-8"))
-            return summary
         try:
+            if self.finished:
+                summary: dict[str, Any] = json.loads((self.out / FINISHED).read_text(encoding="utf-8"))
+                return summary
             with self._signals:
                 return self._run()
         finally:
             self.monitor.close()
+            self._lock.close()
 
     def _run(self) -> dict[str, Any]:
         if self.ranks.is_first:
@@ -538,6 +543,7 @@ class Trainer:
         if self.ema:
             for name, parameter in self.model.named_parameters():
                 parameter.data.copy_(self.ema[name])
+        self.clock.read(self.step, self.ranks)
         summary: dict[str, Any] = {"steps": self.step, "seconds": round(self.clock.elapsed, 1)}
         summary["tokens"] = self.step * self.batches.n_rows * self.batches.length
         summary["held_out"] = self.held_out_nll()
@@ -560,12 +566,20 @@ class Trainer:
         if not len(self.model.inventory.poly_words):
             return None
         with self._reading():
-            texts = self.batches.windows(self.config.confusion_tokens, 2)
-            return count_confusion(self.model, texts, MASK)
+            return count_confusion(self.model, self._to_count(self.config.confusion_tokens, 2), MASK)
+
+    def _to_count(self, n_tokens: int, purpose: int) -> Iterator[Any]:
+        """Text to count on: no more than the run has learned from, and no further once a signal has come."""
+        if not self._begun_from:
+            n_tokens = min(n_tokens, self.step * self.batches.n_rows * self.batches.length)
+        for texts in self.batches.windows(n_tokens, purpose):
+            if self._signals.number:
+                raise Stopped(self._signals.number, state.latest(self.out) or self.out)
+            yield texts
 
     def _count_substitutes(self) -> NDArray[np.integer[Any]]:
         candidates = torch.tensor([is_word(word) and word[0].isalnum() for word in self.words])  # no clitics: 's
-        texts = self.batches.windows(self.config.substitute_tokens, 3)
+        texts = self._to_count(self.config.substitute_tokens, 3)
         chances, generator = self.batches.chances, self.batches.generator(3, 4)
         with self._reading():
             found = count_substitutes(
