@@ -32,6 +32,7 @@ T = TypeVar("T")
 Compute = Literal["auto", "float32", "bfloat16"]
 VOCABULARY, TEXT = "vocabulary.tsv", "text.json"
 LABEL, LABEL_FROM = 3, 12  # words of a label, and the nearest senses that they are chosen from
+FAR_OFF, NEAR = 0.25, 0.4  # cosines: from where on a neighbour says something, and from where on it counts in full
 GAP = 0.6  # what could stand in the place of a word, beside what the word means there: LOG.md, meanings in context
 PRETRAINED = Path(__file__).parent.parent / "pretrained" / "english"
 
@@ -275,13 +276,21 @@ class Model:
         return [self.vocabulary.words[number] for number in numbers.tolist() if number]
 
     def _label_words(self, keys: Sequence[str]) -> Iterator[list[str]]:
-        """The best of each sense's neighbours and substitutes: those that are far up in both lists."""
+        """The best of each sense's neighbours and substitutes: those that are far up in both lists.
+
+        Senses that have no near neighbours have odd ones, so these count by how near they are.
+        """
         near = self.vectors.nearest([self.vectors.index(key) for key in keys], LABEL_FROM)
         for key, found in zip(keys, near, strict=True):
             chances: defaultdict[str, float] = defaultdict(float)
-            for words in (list(dict.fromkeys(word_of(other) for other, _ in found)), self.substitutes_of(key)):
-                for rank, word in enumerate(words):
-                    chances[word] += 1 / (rank + 3)
+            cosine_of = {word_of(other): cosine for other, cosine in reversed(found)}
+            words = dict.fromkeys(word_of(other) for other, _ in found)
+            substitutes = self.substitutes_of(key)
+            for rank, word in enumerate(words):
+                counts = min(max((cosine_of[word] - FAR_OFF) / (NEAR - FAR_OFF), 0.0), 1.0) if substitutes else 1.0
+                chances[word] += counts / (rank + 3)
+            for rank, word in enumerate(substitutes):
+                chances[word] += 1 / (rank + 3)
             yield sorted(chances, key=lambda word: -chances[word])[:LABEL]
 
     def substitutes_of(self, key: str) -> list[str]:
