@@ -501,8 +501,8 @@ def train(
     """Train a model. A run that was killed goes on with --resume; torchrun -m polylm train … uses several devices."""
     from polylm.evaluation import run
     from polylm.training import launch
+    from polylm.training.folder import FINISHED
     from polylm.training.signals import Stopped
-    from polylm.training.trainer import FINISHED
 
     if resume and not dry_run and (out / FINISHED).is_file() and os.environ.get("RANK", "0") == "0":
         print(f"{out} is finished: to train it further, name another folder, and --init {out}", file=sys.stderr)

@@ -4,7 +4,7 @@ import os
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from polylm.corpus.vocabulary import MASK, PAD, Vocabulary
 from polylm.device import Device, choose_device
 from polylm.errors import UserError
-from polylm.explore.disambiguate import Focus, TaggedToken, check_several, read_focus, tag_many
+from polylm.explore import meaning
+from polylm.explore.disambiguate import TaggedToken, check_several, read_focus, tag_many
 from polylm.explore.index import SenseIndex
 from polylm.explore.neighbours import SenseVectors, suggestion, word_of
 from polylm.model.checkpoint import Precision, from_pretrained, save_pretrained
@@ -23,7 +24,6 @@ from polylm.model.geometry import common
 from polylm.model.granularity import Granularity
 from polylm.model.polylm import PolyLM
 from polylm.model.readout import Source
-from polylm.model.substitutes import NEARNESS
 from polylm.model.wordlists import WORDLISTS, WordLists
 from polylm.text.lemmatizer import lemmas_of
 from polylm.text.pipeline import TextPipeline, TextSettings
@@ -33,7 +33,6 @@ Compute = Literal["auto", "float32", "bfloat16"]
 VOCABULARY, TEXT = "vocabulary.tsv", "text.json"
 LABEL, LABEL_FROM = 3, 12  # words of a label, and the nearest senses that they are chosen from
 FAR_OFF, NEAR = 0.25, 0.4  # cosines: from where on a neighbour says something, and from where on it counts in full
-GAP = 0.6  # what could stand in the place of a word, beside what the word means there: LOG.md, meanings in context
 PRETRAINED = Path(__file__).parent.parent / "pretrained" / "english"
 
 # A forked process has none of the threads that torch would wait for.
@@ -115,7 +114,7 @@ class Model:
         if self.folder is None:
             raise UserError("a model that is in no folder cannot be sent to another process: save it and load it first")
         kind: Device = "cuda" if self.device.type == "cuda" else "cpu"
-        return _load_again, (self.folder, kind, self.granularity, self.precision)
+        return partial(load, self.folder, device=kind, granularity=self.granularity, precision=self.precision), ()
 
     @property
     def merging(self) -> Granularity | None:
@@ -197,29 +196,7 @@ class Model:
         Its senses weighted by their probabilities, and a part of the senses that could stand in its place, all without
         the component that they share. So occurrences of one sense differ, as their contexts do.
         """
-        focus = read_focus(self, text, span=span, source=source, weight=weight)
-        vector = self._meaning(focus) + GAP * self._gap(focus)
-        embedded: NDArray[np.float32] = vector / np.linalg.norm(vector)
-        return embedded
-
-    def _meaning(self, focus: Focus) -> NDArray[np.float32]:
-        first, n = self.index.first[focus.word], self.index.n_senses[focus.word]
-        own = self.network.embeddings.detach()[first : first + n].float().cpu()
-        mixture = torch.from_numpy(focus.q[:n]) @ own
-        meaning: NDArray[np.float32] = self.vectors.common.removed(mixture).numpy()
-        return meaning
-
-    def _expected(self, focus: Focus) -> torch.Tensor:
-        """(n,) the probability of each sense of `vectors` in the place of the focus."""
-        with torch.no_grad():
-            p = self.network.sense_probs(focus.y_p.to(self.network.embeddings.dtype))
-        return p.float().cpu()[self.index.of_words]
-
-    def _gap(self, focus: Focus) -> NDArray[np.float32]:
-        """(d,) the mean direction of what could stand here, of length one; roots, so that more than the best counts."""
-        direction = self._expected(focus).sqrt().numpy() @ self.vectors.vectors
-        gap: NDArray[np.float32] = direction / max(float(np.linalg.norm(direction)), 1e-9)
-        return gap
+        return meaning.embedding(self, read_focus(self, text, span=span, source=source, weight=weight))
 
     def substitutes(
         self,
@@ -230,26 +207,11 @@ class Model:
         source: Source = "both",
         weight: float = 0.6,
     ) -> list[tuple[str, float]]:
-        """Words that could stand for the one in brackets or at `span`: likely there, and near to what it means there.
-
-        A sense of another word counts with its probability in the gap times exp(8 c), c its cosine to the meaning of
-        the focus; the shares of a word's senses are added up, and those of all words are one.
-        """
+        """Words that could stand for the one in brackets or at `span`: likely there, and near to its meaning."""
         if topn < 1:
             raise UserError(f"{topn} substitutes are none: ask for 1 or more")
         focus = read_focus(self, text, span=span, source=source, weight=weight)
-        inventory = self.network.inventory
-        cosines = torch.from_numpy(self.vectors.vectors @ self._meaning(focus))
-        weights = torch.zeros(inventory.n_words, dtype=torch.float64)
-        likely_and_near = self._expected(focus) * (NEARNESS * cosines).exp()
-        weights.index_add_(0, inventory.word_of_sense.cpu()[self.index.of_words], likely_and_near.double())
-        weights[focus.word] = 0
-        weights /= weights.sum().clamp(min=1e-30)
-        best = weights.topk(min(topn, len(weights)))
-        words = self.vocabulary.words
-        return [
-            (words[i], round(v, 4)) for v, i in zip(best.values.tolist(), best.indices.tolist(), strict=True) if v > 0
-        ]
+        return meaning.substitutes(self, focus, topn)
 
     # Senses
 
@@ -283,12 +245,10 @@ class Model:
         near = self.vectors.nearest([self.vectors.index(key) for key in keys], LABEL_FROM)
         for key, found in zip(keys, near, strict=True):
             chances: defaultdict[str, float] = defaultdict(float)
-            cosine_of = {word_of(other): cosine for other, cosine in reversed(found)}
-            words = dict.fromkeys(word_of(other) for other, _ in found)
             substitutes = self.substitutes_of(key)
-            for rank, word in enumerate(words):
-                counts = min(max((cosine_of[word] - FAR_OFF) / (NEAR - FAR_OFF), 0.0), 1.0) if substitutes else 1.0
-                chances[word] += counts / (rank + 3)
+            for rank, (other, cosine) in enumerate(found):
+                counts = min(max((cosine - FAR_OFF) / (NEAR - FAR_OFF), 0.0), 1.0) if substitutes else 1.0
+                chances[word_of(other)] += counts / (rank + 3)
             for rank, word in enumerate(substitutes):
                 chances[word] += 1 / (rank + 3)
             yield sorted(chances, key=lambda word: -chances[word])[:LABEL]
@@ -508,10 +468,6 @@ def load(
     model.folder = folder
     model.wordlists = WordLists.load(folder, network.inventory.n_rows, len(vocabulary))
     return model
-
-
-def _load_again(folder: Path, device: Device, granularity: float, precision: Compute) -> Model:
-    return load(folder, device=device, granularity=granularity, precision=precision)
 
 
 def default_dial(merging: Granularity | None) -> float:

@@ -1,7 +1,7 @@
 """The web application: JSON endpoints over one loaded model, and the page that uses them.
 
-Made with FastAPI: `/openapi.json` describes every endpoint. Text goes in the body of a POST, since it
-may be long. A mistake is status 422 with one sentence in `detail`.
+Made with FastAPI: `/openapi.json` describes every endpoint. Text goes in the body of a POST, since it may be long. A
+mistake is status 422 with one sentence in `detail`, a body that is too long 413.
 """
 
 import errno
@@ -106,10 +106,7 @@ def create_app(model: Model) -> FastAPI:
     @app.exception_handler(RequestValidationError)
     def in_a_sentence(_: Request, error: RequestValidationError) -> JSONResponse:
         said = [": ".join(filter(None, (".".join(map(str, one["loc"][1:])), one["msg"]))) for one in error.errors()]
-        if any(
-            (one["loc"][0] == "body" and len(one["loc"]) == 1) or one["type"] == "json_invalid"
-            for one in error.errors()
-        ):
+        if any(one["type"] == "json_invalid" or tuple(one["loc"]) == ("body",) for one in error.errors()):
             said = ["the body must be a JSON object, sent as application/json"]
         return JSONResponse({"detail": "; ".join(said)}, 422)
 

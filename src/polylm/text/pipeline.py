@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from polylm import symbols
 from polylm.errors import UserError
 from polylm.text.analyzer import LINE, Analyzer
 from polylm.text.lemmatizer import Lemmatizer
 from polylm.text.tagger import CompactTagger, SpacyTagger, Tagger
 from polylm.text.tokenizer import Token, from_words, iter_tokens
 
-UNKNOWN = "[UNK]"
+UNKNOWN = symbols.SPECIAL[symbols.UNKNOWN]
 TAGGERS = ("english", "spacy")
 _MAX_REMEMBERED = 200_000  # distinct words that a pipeline in use keeps
 

@@ -14,7 +14,8 @@ from polylm.model.config import ModelConfig
 from polylm.model.polylm import PolyLM
 from polylm.training import distributed
 from polylm.training.config import RATES, TrainConfig, defaults_for, parse_budget
-from polylm.training.trainer import CHANGEABLE, FINISHED, RUN, Callbacks, Trainer
+from polylm.training.folder import CHANGEABLE, FINISHED, RUN
+from polylm.training.trainer import Callbacks, Trainer
 
 _MODEL_FIELDS = {field.name for field in fields(ModelConfig)}
 

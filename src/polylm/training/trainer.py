@@ -4,7 +4,6 @@ With steps as budget, what a step does depends on the seed, the number of the st
 killed and taken up again has, on the CPU, the very weights of one that was not.
 """
 
-import hashlib
 import json
 import math
 import time
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from polylm.atomic import is_unfinished, locked, write_bytes
+from polylm.atomic import locked, write_bytes
 from polylm.corpus.shards import PreparedCorpus
 from polylm.device import choose_device
 from polylm.errors import UserError
@@ -35,10 +34,11 @@ from polylm.model.substitutes import count_substitutes
 from polylm.model.wordlists import N_SUBSTITUTES, WORDLISTS, WordLists
 from polylm.symbols import LINE, MASK, PAD
 from polylm.text.lemmatizer import is_word
-from polylm.training import distributed, state
+from polylm.training import distributed, folder, state
 from polylm.training.batches import Batch, Batches, Text
 from polylm.training.clock import Clock
 from polylm.training.config import TrainConfig
+from polylm.training.folder import FINISHED, RUN
 from polylm.training.graph import StepGraph
 from polylm.training.monitor import (
     Monitor,
@@ -53,12 +53,8 @@ from polylm.training.schedule import Values, values
 from polylm.training.signals import Signals, Stopped
 from polylm.training.split import cluster, collect, phase_one_model, split, split_state
 
-RUN, FINISHED = "run.json", "training.json"
 HELD_OUT_TOKENS = 1 << 18  # at most, and no more than eight batches
 SPIKE = 1.5  # nats above the best mean so far
-# What may be changed when a run is taken up again.
-CHANGEABLE = {"checkpoint_every", "checkpoint_steps", "keep", "log_every", "learning_rate", "muon_rate", "clip"}
-CHANGEABLE |= {"confusion_tokens", "substitute_tokens"}
 
 
 @dataclass(frozen=True)
@@ -98,7 +94,8 @@ class Trainer:
         unknown = set(watch) - set(self.words)
         if unknown:
             raise UserError(f"{sorted(unknown)[0]!r} cannot be watched: it is not in the vocabulary of {data}")
-        settings = self._look_at_folder(resume, init)
+        description = folder.describe(config, model_config, self.corpus, init=init is not None)
+        folder.check(self.out, description, resume=resume)
         self.clock = Clock(config)
         self.step, self.phase = 0, 1 if config.start == "split" and init is None else 2
         self.split_at: float | None = None  # share of the run, once it is done
@@ -113,7 +110,7 @@ class Trainer:
         if found is not None:
             self._restore(found)
         self._load_text()
-        self._take_folder(settings)
+        self._take_folder(description)
         self.monitor = Monitor(self.out, quiet=quiet or not self.ranks.is_first, board=self.ranks.is_first)
 
     # Setting up
@@ -123,52 +120,14 @@ class Trainer:
         """Whether the folder holds the finished model of this run."""
         return (self.out / FINISHED).is_file()
 
-    def _look_at_folder(self, resume: bool, init: PolyLM | None) -> dict[str, Any]:
-        """The settings of the run, if the folder is empty or has the same run; nothing is written yet."""
-        path = self.out / RUN
-        settings = {"train": self.config.to_dict(), "model": self.model_config.to_dict(), "init": init is not None}
-        settings["vocabulary"] = hashlib.sha256((self.corpus.folder / "vocabulary.tsv").read_bytes()).hexdigest()
-        settings["text"] = [shard["sha256"] for shard in self.corpus.manifest["shards"]]
-        if self.out.exists() and not self.out.is_dir():
-            raise UserError(f"{self.out} is a file: name a folder")
-        if path.exists():
-            if not resume:
-                raise UserError(f"{self.out} holds a run already: go on with --resume, or name another folder")
-            try:
-                self._check_settings(json.loads(path.read_text(encoding="utf-8")), settings)
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                if isinstance(error, UserError):
-                    raise
-                raise UserError(f"{path} does not describe a run: {error!r}") from None
-        elif self.out.exists() and any(not is_unfinished(path) for path in self.out.iterdir()):
-            raise UserError(f"{self.out} holds other files: name a new folder")
-        return settings
-
-    def _take_folder(self, settings: dict[str, Any]) -> None:
+    def _take_folder(self, description: dict[str, Any]) -> None:
         """Say whose it is, once nothing speaks against the run."""
         self.ranks.barrier()  # every process has looked before one writes
         if self.ranks.is_first:
             self._lock.enter_context(locked(self.out))
-            write_bytes(self.out / RUN, (json.dumps(settings, indent=2) + "\n").encode())
+            write_bytes(self.out / RUN, (json.dumps(description, indent=2) + "\n").encode())
             state.clean(self.out)
         self.ranks.barrier()
-
-    def _check_settings(self, before: dict[str, Any], now: dict[str, Any]) -> None:
-        for part in ("train", "model"):
-            for name, value in now[part].items():
-                if name not in CHANGEABLE and before[part].get(name) != value:
-                    raise UserError(
-                        f"{self.out} was begun with {name} = {before[part].get(name)!r}, not {value!r}: "
-                        "give the same settings, or another folder"
-                    )
-        if before["vocabulary"] != now["vocabulary"]:
-            raise UserError(f"{self.out} was begun with another vocabulary: give the same data, or another folder")
-        if before.get("text", now["text"]) != now["text"]:
-            raise UserError(f"{self.out} was begun with other text: give the same data, or another folder")
-        if before["init"] != now["init"]:
-            raise UserError(
-                f"{self.out} was begun {'from' if before['init'] else 'without'} a model: say --init as then"
-            )
 
     def _new_model(self, init: PolyLM | None) -> None:
         torch.manual_seed(self.config.seed)
