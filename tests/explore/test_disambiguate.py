@@ -146,13 +146,59 @@ def test_a_focus_in_a_long_text_is_read_away_from_the_edges(model):
         ("the [ ] bank", "mark one word"),
         ("the [river bank]", "mark one word"),
         ("the [ban]k", "cut through a word: mark 'bank'"),
-        ("the [zyzzyva]", "not a word that the model knows"),
-        ("the [,]", "not a word that the model knows"),
+        ("the [,]", "',' is not a word"),
     ],
 )
 def test_a_focus_that_is_none(model, text, message):
     with pytest.raises(UserError, match=message):
         model.embed(text)
+
+
+def test_an_unknown_word_is_what_could_stand_in_its_place(model):
+    unknown, known = (f"He sat on the [{word}] of the river." for word in ("zyzzyva", "bank"))
+    focus = disambiguate.read_focus(model, unknown)
+    assert focus.word is None
+    roots = model.network.sense_probs(focus.y_p).detach()[model.index.of_words].sqrt()
+    gap = torch.nn.functional.normalize(roots @ torch.from_numpy(model.vectors.vectors), dim=0)
+    torch.testing.assert_close(torch.from_numpy(model.embed(unknown)), gap)
+    torch.testing.assert_close(focus.y_p, disambiguate.read_focus(model, known).y_p)  # it is masked
+    assert "bank" in dict(model.substitutes(unknown, topn=1000))
+    assert "bank" not in dict(model.substitutes(known, topn=1000))
+
+
+def test_many_focuses_are_as_one_at_a_time(model, monkeypatch):
+    monkeypatch.setattr(disambiguate, "FOCUSES", 3)
+    texts = [
+        "He sat on the [bank] of the river.",
+        "[cold] water",
+        "money " * 90 + "[bank]",
+        "a [zyzzyva]",
+        "the [bank]",
+    ]
+    alone = np.stack([model.embed(text) for text in texts])
+    np.testing.assert_allclose(model.embed_many(texts), alone, atol=1e-5)
+    plain = [text.replace("[", "").replace("]", "") for text in texts]
+    spans = [(text.index("["), text.index("]") - 1) for text in texts]
+    np.testing.assert_allclose(model.embed_many(plain, spans=spans), alone, atol=1e-5)
+    assert model.embed_many([]).shape == (0, 64)
+
+
+def test_many_focuses_of_which_some_are_none(model, monkeypatch):
+    monkeypatch.setattr(disambiguate, "FOCUSES", 2)
+    texts = ["no focus", "the [bank]", "the [,]", "cold [water]", "none"]
+    with pytest.raises(UserError, match=r"mark one word.*\(text 0, counting from 0\)"):
+        model.embed_many(texts)
+    found = model.embed_many(texts, strict=False)
+    assert np.isnan(found).all(axis=1).tolist() == [True, False, True, False, True]
+    np.testing.assert_allclose(found[3], model.embed("cold [water]"), atol=1e-5)
+    for wrong, message in (
+        ({"texts": "the [bank]"}, "several texts"),
+        ({"texts": ["a"], "spans": []}, "1 texts and 0"),
+    ):
+        with pytest.raises(UserError, match=message):
+            model.embed_many(**wrong)
+    with pytest.raises(UserError, match="there is no read-out"):
+        model.embed("the [bank]", source="none")
 
 
 @pytest.mark.parametrize("text", [None, b"The bank.", 7])

@@ -6,7 +6,7 @@ from the edges. Windows of many texts are read together, those of like length at
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from polylm.errors import UserError
 from polylm.model.readout import Source, read_focuses, sense_distributions
 from polylm.text.analyzer import LINE
+from polylm.text.lemmatizer import is_word
 from polylm.text.pipeline import Tokens
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 OVERLAP = 32  # ids that two windows share: a word has at least half as many on either side
 TOKENS = {"cpu": 2048, "cuda": 65536}  # ids that are read together
 TEXTS = 1 << 16  # ids of texts that are sorted together
+FOCUSES = 1024  # texts with a focus that are sorted together
 LEAST = 0.001  # a smaller probability is not listed
 
 
@@ -59,10 +61,7 @@ def tag_many(
     check_several(texts, "tag_many takes several texts: give a list, or use tag for one text")
     if not _is_list(texts):
         raise UserError(f"texts are a list, a column or a generator of strings, not {type(texts).__name__}")
-    if source not in ("both", "prediction", "disambiguation"):
-        raise UserError(f"there is no read-out {source!r}: choose both, prediction or disambiguation")
-    if not isinstance(weight, int | float) or not 0 <= weight <= 1:
-        raise UserError(f"a weight of {weight} is not between 0 and 1")
+    _check_read_out(source, weight)
     dial = model.dial(granularity)
     return _groups(model, texts, source, weight, dial)
 
@@ -97,6 +96,13 @@ def _groups(
         yield from _tag(model, group, source, weight, dial)
     if wrong is not None:
         raise wrong
+
+
+def _check_read_out(source: object, weight: object) -> None:
+    if source not in ("both", "prediction", "disambiguation"):
+        raise UserError(f"there is no read-out {source!r}: choose both, prediction or disambiguation")
+    if not isinstance(weight, int | float) or not 0 <= weight <= 1:
+        raise UserError(f"a weight of {weight} is not between 0 and 1")
 
 
 def check_several(things: object, otherwise: str) -> None:
@@ -139,12 +145,7 @@ def _tag(
     windows = [window for number, tokens in enumerate(texts) for window in _windows(model, number, tokens)]
     windows.sort(key=lambda window: len(window.ids))
     for part in _parts(windows, TOKENS.get(model.device.type, 16384)):
-        longest = len(part[-1].ids)
-        words = np.zeros((len(part), longest), dtype=np.int64)
-        for row, window in enumerate(part):
-            words[row, : len(window.ids)] = window.ids
-        ids = torch.from_numpy(words).to(model.device)
-        segments = None if len(part[0].ids) == longest else (ids != model.pad).long()
+        ids, segments = _together(model, part)
         read = sense_distributions(network, ids, model.mask, source=source, weight=weight, segments=segments)
         if dial < 1 and model.merging is not None:
             read = model.merging.merge(ids, read, dial)
@@ -170,7 +171,7 @@ def focus_of(text: str) -> tuple[str, int, int]:
 class Focus:
     """A word of a text as the network reads it."""
 
-    word: int  # its number
+    word: int | None  # its number; none for a word that the model does not know
     q: NDArray[np.float32]  # (k,) its senses
     y_p: "torch.Tensor"  # (d,) y^P where it is masked
 
@@ -179,6 +180,40 @@ def read_focus(
     model: "Model", text: str, *, span: tuple[int, int] | None = None, source: Source = "both", weight: float = 0.6
 ) -> Focus:
     """The word in brackets, or at `span`, read in the window where it is furthest from the edges."""
+    _check_read_out(source, weight)
+    (focus,) = _read([_find(model, text, span)], model, source, weight)
+    return focus
+
+
+def read_many(
+    model: "Model",
+    texts: Sequence[str],
+    *,
+    spans: Sequence[tuple[int, int]] | None = None,
+    source: Source = "both",
+    weight: float = 0.6,
+    strict: bool = True,
+) -> Iterator[tuple[int, Focus]]:
+    """Texts' numbers and what is read of their focuses, in order; those of like length together.
+
+    Of a text that has no focus there is a complaint or, if not `strict`, nothing.
+    """
+    _check_read_out(source, weight)
+    windows: list[_Window] = []
+    for number, text in enumerate(texts):
+        try:
+            windows.append(_find(model, text, None if spans is None else spans[number], number))
+        except UserError as error:
+            if strict:
+                raise UserError(f"{error} (text {number}, counting from 0)") from None
+        if len(windows) == FOCUSES or number == len(texts) - 1:
+            found = _read(windows, model, source, weight)
+            yield from zip((window.text for window in windows), found, strict=True)
+            windows = []
+
+
+def _find(model: "Model", text: str, span: tuple[int, int] | None, number: int = 0) -> _Window:
+    """The window in which the focus is read, it alone."""
     if not isinstance(text, str):
         raise UserError(f"a text is a string, not {type(text).__name__}")
     plain, start, end = focus_of(text) if span is None else (text, *span)
@@ -194,16 +229,40 @@ def read_focus(
     whole = tokens.words[index]
     if whole.start < start or whole.end > end:
         raise UserError(f"{marked} through a word: mark {whole.text!r} as a whole")
-    word = int(tokens.ids[tokens.id_of_word[index]])
-    if not model.has_senses(word):
-        raise UserError(f"{tokens.words[index].text!r} is not a word that the model knows")
-    window = next(w for w in _windows(model, 0, tokens) if index in w.words)
-    place = int(window.places[window.words == index][0])
-    ids = torch.from_numpy(window.ids)[None].to(model.device)
-    row, position = (torch.tensor([n], device=model.device) for n in (0, place))
-    reading = read_focuses(model.network, ids, row, position, model.mask, source=source, weight=weight, output=True)
-    assert reading.y_p is not None
-    return Focus(word, reading.q[0].float().cpu().numpy(), reading.y_p[0].float())
+    if not is_word(whole.text):
+        raise UserError(f"{whole.text!r} is not a word")
+    window = next(window for window in _windows(model, number, tokens) if index in window.words)
+    own = window.words == index
+    return replace(window, words=window.words[own], places=window.places[own])
+
+
+def _read(windows: Sequence[_Window], model: "Model", source: Source, weight: float) -> list[Focus]:
+    """The focus of each window, in order."""
+    found: dict[int, Focus] = {}
+    by_length = sorted(windows, key=lambda window: len(window.ids))
+    for part in _parts(by_length, TOKENS.get(model.device.type, 16384)):
+        ids, segments = _together(model, part)
+        row = torch.arange(len(part), device=model.device)
+        position = torch.tensor([int(window.places[0]) for window in part], device=model.device)
+        reading = read_focuses(
+            model.network, ids, row, position, model.mask, source=source, weight=weight, segments=segments, output=True
+        )
+        assert reading.y_p is not None
+        q, y_p = reading.q.float().cpu().numpy(), reading.y_p.float()
+        for window, own_q, own_y in zip(part, q, y_p, strict=True):
+            word = int(window.ids[window.places[0]])
+            found[window.text] = Focus(word if model.has_senses(word) else None, own_q, own_y)
+    return [found[window.text] for window in windows]
+
+
+def _together(model: "Model", part: list[_Window]) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Windows of like length, the longest last, as one tensor of ids; and where they are text, if some are shorter."""
+    longest = len(part[-1].ids)
+    words = np.zeros((len(part), longest), dtype=np.int64)
+    for row, window in enumerate(part):
+        words[row, : len(window.ids)] = window.ids
+    ids = torch.from_numpy(words).to(model.device)
+    return ids, None if len(part[0].ids) == longest else (ids != model.pad).long()
 
 
 def _windows(model: "Model", number: int, tokens: Tokens) -> Iterator[_Window]:

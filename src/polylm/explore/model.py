@@ -16,7 +16,7 @@ from polylm.corpus.vocabulary import MASK, PAD, Vocabulary
 from polylm.device import Device, choose_device
 from polylm.errors import UserError
 from polylm.explore import meaning
-from polylm.explore.disambiguate import TaggedToken, check_several, read_focus, tag_many
+from polylm.explore.disambiguate import TaggedToken, check_several, read_focus, read_many, tag_many
 from polylm.explore.index import SenseIndex
 from polylm.explore.neighbours import SenseVectors, suggestion, word_of
 from polylm.model.checkpoint import Precision, from_pretrained, save_pretrained
@@ -194,9 +194,38 @@ class Model:
         Without brackets `span` says from which character to which the word goes, as a token's `start` and `end` do.
 
         Its senses weighted by their probabilities, and a part of the senses that could stand in its place, all without
-        the component that they share. So occurrences of one sense differ, as their contexts do.
+        the component that they share. So occurrences of one sense differ, as their contexts do. Of a word that the
+        model does not know there is only what could stand in its place.
         """
-        return meaning.embedding(self, read_focus(self, text, span=span, source=source, weight=weight))
+        focus = read_focus(self, text, span=span, source=source, weight=weight)
+        ((_, vectors),) = meaning.embeddings(self, [(0, focus)])
+        vector: NDArray[np.float32] = vectors[0]
+        return vector
+
+    def embed_many(
+        self,
+        texts: Sequence[str],
+        *,
+        spans: Sequence[tuple[int, int]] | None = None,
+        source: Source = "both",
+        weight: float = 0.6,
+        strict: bool = True,
+    ) -> NDArray[np.float32]:
+        """(n, d) the same for many texts, several times as fast; with `spans`, one for each.
+
+        If not `strict`, a text whose focus is no word has a row of NaN, instead of a complaint.
+        """
+        check_several(texts, "embed_many takes several texts: give a list, or use embed for one text")
+        texts = list(texts)
+        if spans is not None:
+            spans = list(spans)
+            if len(spans) != len(texts):
+                raise UserError(f"there are {len(texts)} texts and {len(spans)} spans: give one for each")
+        embedded = np.full((len(texts), self.network.config.d_model), np.nan, dtype=np.float32)
+        found = read_many(self, texts, spans=spans, source=source, weight=weight, strict=strict)
+        for numbers, vectors in meaning.embeddings(self, found):
+            embedded[numbers] = vectors
+        return embedded
 
     def substitutes(
         self,
@@ -336,6 +365,14 @@ class Model:
     def most_similar(self, key: str, topn: int = 10, *, granularity: float | None = None) -> list[tuple[str, float]]:
         """The nearest senses of other words, of those that there are at a granularity."""
         return self.vectors.most_similar(key, topn, among=self.index.are_heads(self.dial(granularity)))
+
+    def similarity(self, a: str, b: str) -> float:
+        """How alike two words are: the cosine of those of their senses that are most alike. bank#2 is that sense."""
+        ours, theirs = (
+            np.stack([self.vectors[key] for key in (self.keys_of(self._number_of(word)) if key is None else [key])])
+            for word, key in map(self.split_key, (a, b))
+        )
+        return float((ours @ theirs.T).max())
 
     @cached_property
     def vectors(self) -> SenseVectors:
