@@ -137,3 +137,10 @@ def test_lists_from_files(tmp_path):
             read_n_senses(senses)
     with pytest.raises(UserError, match="could not be read"):
         read_focus(tmp_path / "none")
+
+
+def test_a_threshold_is_the_least_count_that_will_do():
+    settings = VocabularySettings(min_count=Threshold(3), poly_count=Threshold(10))
+    found = Vocabulary.from_counts([("a", 10), ("b", 9), ("c", 3), ("d", 2)], 24, settings, markers=False)
+    assert found.words[len(SPECIAL) :] == ["a", "b", "c"]
+    assert found.n_senses[len(SPECIAL) :] == [8, 1, 1]

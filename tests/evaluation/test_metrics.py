@@ -250,3 +250,26 @@ def test_wide_and_long_lemmas_stay_small():
     tracemalloc.stop()
     assert 0 < score < 1
     assert peak < 300e6
+
+
+def test_totals_by_hand():
+    """V-measure is weighted by the sizes of lemmas; fuzzy B-cubed takes precision and recall together at the end."""
+    gold = {
+        "a.n": {"1": {"x": 1}, "2": {"y": 1}},
+        "b.n": {str(n): {"x" if n < 3 else "y": 1} for n in range(6)},
+    }
+    key = {
+        "a.n": {"1": {"c": 1}, "2": {"d": 1}},
+        "b.n": {str(n): {"c" if n < 2 else "d" if n < 5 else "e": 1} for n in range(6)},
+    }
+    v = metrics.v_measure(gold, key)
+    own = {lemma: scores["score"] for lemma, scores in v.per_lemma.items()}
+    assert v.total == pytest.approx((2 * own["a.n"] + 6 * own["b.n"]) / 8)
+    b = metrics.fuzzy_bcubed(gold, key)
+    precision, recall = (sum(scores[part] for scores in b.per_lemma.values()) / 2 for part in ("precision", "recall"))
+    assert b.total == pytest.approx(2 * precision * recall / (precision + recall))
+
+
+def test_instances_that_are_all_alone_are_right():
+    gold = {"w.n": {"1": {"a": 1.0}, "2": {"b": 1.0}}}
+    assert metrics.paired_fscore(gold, gold).total == 1.0

@@ -74,3 +74,21 @@ def test_broken_files(wic_folder, tmp_path):
     gold.write_text("T\nX\n" + "T\n" * 4)
     with pytest.raises(UserError, match=r"dev\.gold\.txt, line 2: 'X' is neither T nor F"):
         wic.read_pairs(wic_folder)
+
+
+def test_the_length_of_outputs_does_not_matter(model, wic_folder, monkeypatch):
+    read, seen = wic.read, []
+
+    def longer(*arguments, **named):
+        q, y = read(*arguments, **named)
+        return q, y * np.arange(1, len(y) + 1, dtype=np.float32)[:, None]
+
+    def threshold(values, same):
+        seen.append(values)
+        return 0.0
+
+    monkeypatch.setattr(wic, "best_threshold", threshold)
+    for how in (read, longer):
+        monkeypatch.setattr(wic, "read", how)
+        wic.evaluate(wic.read_pairs(wic_folder), PolyLMSystem(model))
+    np.testing.assert_allclose(seen[0], seen[2], rtol=1e-4)  # the cosines; between them the products of q

@@ -36,6 +36,8 @@ def test_mapping_by_hand():
     assert wsd._predict(np.array([1.0, 0.0]), counts) == "w1"
     assert wsd._predict(np.array([0.0, 1.0]), counts) == "w2"
     assert wsd._predict(np.array([0.5, 0.5]), counts) == "w1"  # 0.75 + 0.33 against 0.25 + 0.67
+    counts = {"w1": np.array([9.0, 1.0]), "w2": np.array([1.0, 2.0])}
+    assert wsd._predict(np.array([0.45, 0.55]), counts) == "w1"  # .45 * .9 + .55 * .33 against .45 * .1 + .55 * .67
 
 
 def test_result(model, wsd_folder):
@@ -140,3 +142,9 @@ def test_broken_lines(wsd_folder, tmp_path):
     gold.write_bytes(gold.read_bytes() + b"x \xff\n")
     with pytest.raises(UserError, match="line 5: this is not UTF-8"):
         wsd.read_framework(wsd_folder)
+
+
+def test_what_the_model_says_is_the_answer(model, wsd_folder, monkeypatch):
+    monkeypatch.setattr(wsd, "_predict", lambda q, counts: "bank%1:17:01::")
+    result = wsd.evaluate(*parts(wsd_folder), PolyLMSystem(model))
+    assert (result.f1["ALL"], result.mfs["ALL"]) == (1.0, 0.75)

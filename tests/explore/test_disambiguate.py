@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polylm.errors import UserError
-from polylm.explore import disambiguate
+from polylm.explore import disambiguate, meaning
+from polylm.explore.neighbours import word_of
 from polylm.model.readout import sense_distributions
 from tests.evaluation.conftest import PLAIN, POLYSEMOUS, make_model
 
@@ -277,3 +278,31 @@ def test_a_focus_may_be_a_span(model):
         model.embed(text, span=(3, 4))
     with pytest.raises(UserError, match="a text is a string"):
         model.embed(None)
+
+
+def test_the_weight_of_the_read_outs(model):
+    text = "He sat on the cold banks of the river."
+    assert model.tag(text, weight=1.0) == model.tag(text, source="prediction")
+    assert model.tag(text, weight=0.0) == model.tag(text, source="disambiguation")
+    assert model.tag(text) != model.tag(text, source="prediction")
+
+
+def test_what_fills_up_short_texts_is_not_read():
+    model = make_model(max_length=64)
+    with torch.no_grad():
+        model.network.embeddings[model.network.inventory.first[model.pad]] *= 50
+    model.network.keep_inputs()
+    texts = ["the bank", "the bank of the cold river"]
+    for together, alone in zip(model.tag_many(texts), map(model.tag, texts), strict=True):
+        for one, other in zip(together, alone, strict=True):
+            assert one.probability == (other.probability and pytest.approx(other.probability, abs=2e-3))
+
+
+def test_substitutes_are_near_to_the_meaning(model, monkeypatch):
+    text = "He sat on the [bank] of the river."
+    found = dict(model.substitutes(text, topn=1000))
+    assert sum(found.values()) == pytest.approx(1, abs=0.01)
+    focus = disambiguate.read_focus(model, text)
+    near = [key for key, _ in model.vectors.most_similar(meaning._meaning(model, focus), 10) if word_of(key) != "bank"]
+    monkeypatch.setattr(meaning, "NEARNESS", 500.0)  # nothing else counts then
+    assert model.substitutes(text)[0][0] == word_of(near[0])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polylm.errors import UserError
-from polylm.explore.examples import WORDS, find_examples, sentences_of
+from polylm.explore.examples import WORDS, Example, _keep, find_examples, sentences_of
 
 LINES = [
     "He sat on the bank of the river. No. The cold water was at the banks of it all day!",
@@ -64,3 +64,10 @@ def test_all_words(model, texts):
     assert seen[-1][0] == seen[-1][1]
     with pytest.raises(UserError, match="there is no file or folder"):
         find_examples(model, [texts / "none"])
+
+
+def test_the_clearest_are_kept():
+    found = {}
+    for probability in (0.5, 0.9, 0.7):
+        _keep(found, Example(f"{probability} " + "word " * 14, 0, 1, probability), 2)
+    assert sorted(example.probability for _, example in found.values()) == [0.7, 0.9]

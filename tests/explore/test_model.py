@@ -210,3 +210,14 @@ def test_two_words_are_as_alike_as_their_most_similar_senses(model):
     assert model.similarity("bank#2", "water") == pytest.approx(of_two, abs=1e-6)
     with pytest.raises(UserError, match="not a word that the model knows"):
         model.similarity("bank", "zyzzyva")
+
+
+def test_neighbours_that_are_far_off_are_no_label(monkeypatch):
+    model = make_model()
+    table = np.zeros((model.network.inventory.n_rows, 3), dtype=np.uint16)
+    first = int(model.network.inventory.first[model.vocabulary["bank"]])
+    table[first] = [model.vocabulary[word] for word in ("sat", "on", "by")]
+    model.wordlists = WordLists(substitutes=table)
+    far = [("money#1", 0.2), ("water#1", 0.2), ("it#1", 0.2)]
+    monkeypatch.setattr(model.vectors, "nearest", lambda rows, topn: [far] * len(rows))
+    assert model.label("bank#1") == "sat on by"

@@ -33,8 +33,18 @@ def test_what_cannot_be_drawn(model, tmp_path):
 
 @pytest.mark.slow
 def test_word_vectors_of_another_model(model, tmp_path):
-    plot_words(model, ["bank", "wait"], tmp_path / "words.pdf", single=model)
+    asked = []
+
+    class Other:
+        vocabulary = model.vocabulary
+
+        def word_directions(self, names):
+            asked.extend(names)
+            return model.word_directions(names)
+
+    plot_words(model, ["bank", "wait"], tmp_path / "words.pdf", single=Other())
     assert (tmp_path / "words.pdf").stat().st_size > 1000
+    assert {"bank", "wait"} <= set(asked)
 
 
 @pytest.mark.slow

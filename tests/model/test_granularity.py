@@ -1,6 +1,8 @@
+import math
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -126,3 +128,10 @@ def test_the_dial_works_wherever_the_model_is():
         torch.testing.assert_close(granularity.merge(words, q, 0.4), expected)
     finally:
         INVENTORY.__init__([1, 4, 2, 3])
+
+
+def test_how_high_two_senses_merge_by_hand():
+    """sqrt(c min(l, 2)): c how alike they are used, l how much more often they are confused than by chance."""
+    products = torch.tensor([[[0.1, 0.03], [0.03, 0.1]]])
+    ((_, _, height),) = Granularity(SenseInventory([2]), products, torch.tensor([[0.1, 0.1]])).merges(0)
+    assert height == pytest.approx(math.sqrt(0.3 * 2), abs=1e-4)

@@ -384,3 +384,30 @@ def test_wrong_configurations():
     with pytest.raises(UserError, match="does not know"):
         ModelConfig.from_dict({"width": 3})
     assert ModelConfig.from_dict(ModelConfig.small(dropout=0.1).to_dict()) == ModelConfig.small(dropout=0.1)
+
+
+def test_dropout_is_for_training_alone():
+    plain, dropped = make(), make(dropout=0.5)
+    torch.testing.assert_close(dropped.eval().read(TEXTS).y_p, plain.eval().read(TEXTS).y_p)
+    assert not torch.equal(dropped.train().read(TEXTS).y_p, dropped.read(TEXTS).y_p)
+
+
+def test_weights_that_are_loaded_are_read_from_then_on():
+    model, other = make(0).eval(), make(1).eval()
+    model.keep_inputs()
+    model.load_state_dict(other.state_dict())
+    torch.testing.assert_close(model.read(TEXTS).y_p, other.read(TEXTS).y_p)
+
+
+def test_what_a_pruned_model_reads_of_a_word_stays():
+    model = make(3).eval()
+    with torch.no_grad():
+        model.share_p.fill_(1)
+        model.share_d.fill_(1)
+        model.share_p[10] = model.share_d[10] = 0
+    before = model.word_vectors().detach()
+    pruned = model.prune().eval()
+    assert pruned.inventory.n_rows == model.inventory.n_rows - 1
+    torch.testing.assert_close(pruned.word_vectors().detach(), before)
+    pruned.keep_inputs()
+    torch.testing.assert_close(pruned._inputs(), before)

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from polylm.model import readout
 from polylm.model.config import ModelConfig
 from polylm.model.granularity import count_confusion
 from polylm.model.inventory import SenseInventory
@@ -129,3 +130,11 @@ def test_focuses_are_read_as_the_whole_text_is():
         read_focuses(model, words, row, position, 2, source="neither")
     with pytest.raises(ValueError, match="between 0 and 1"):
         read_focuses(model, words, row, position, 2, weight=1.2)
+
+
+@pytest.mark.parametrize("tokens", [14, 28, 42])
+def test_read_in_parts_or_at_once(monkeypatch, tokens):
+    model = make().eval()
+    whole = sense_distributions(model, TEXTS, MASK)
+    monkeypatch.setattr(readout, "TOKENS", {"cpu": tokens})
+    torch.testing.assert_close(sense_distributions(model, TEXTS, MASK), whole)

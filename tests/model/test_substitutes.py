@@ -76,3 +76,14 @@ def test_fewer_words_than_were_asked_for():
     rows = found[model.inventory.first[2]].tolist()
     assert sorted(rows[:4]) == [3, 4, 5, 6]
     assert rows[4:] == [0] * 16
+
+
+def test_what_is_no_text_is_no_gap():
+    model = make(dtype=torch.float32).eval()
+    words = torch.full((6, 14), 3)
+    words[:, 5:] = 4
+    segments = torch.zeros(6, 14, dtype=torch.int64)
+    segments[:, :5] = 1
+    _, counts = mean_gaps(model, [(words, segments)] * 20, MASK)
+    assert counts[model.inventory.word_of_sense == 3].any()
+    assert not counts[model.inventory.word_of_sense == 4].any()

@@ -1,5 +1,8 @@
 """The JSON interface says what the library says; a mistake is one sentence."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 pytest.importorskip("fastapi")
@@ -128,3 +131,24 @@ def test_bodies_that_are_no_json(client):
             "the body must be a JSON object, sent as application/json",
         )
     assert client.head("/").status_code == 200
+
+
+def test_the_model_is_asked_one_thing_at_a_time(model):
+    running, most = [], []
+
+    class Slow:
+        def __getattr__(self, name):
+            return getattr(model, name)
+
+        def tag(self, *arguments, **named):
+            running.append(1)
+            most.append(len(running))
+            time.sleep(0.1)
+            running.pop()
+            return model.tag(*arguments, **named)
+
+    asking = TestClient(create_app(Slow()))
+    with ThreadPoolExecutor(3) as pool:
+        answers = list(pool.map(lambda _: asking.post("/api/tag", json={"text": TEXT}).status_code, range(3)))
+    assert answers == [200] * 3
+    assert most == [1] * 3

@@ -73,3 +73,21 @@ def test_a_run_that_is_taken_up_has_its_budget(corpus, tmp_path):
     summary = launch.train(corpus, tmp_path / "run", **about)
     assert summary["steps"] == 4
     assert summary["seconds"] > 0
+
+
+def test_an_option_goes_before_a_setting_and_that_before_the_file(corpus, tmp_path, monkeypatch):
+    seen = []
+
+    class Told:
+        def __init__(self, data, out, model_config, config, **_):
+            seen.append(config)
+
+        def run(self):
+            return {}
+
+    monkeypatch.setattr(launch, "Trainer", Told)
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({"seed": 1, "clip": 1.1, "keep": 7}))
+    options = {"config": file, "settings": ["seed=2", "clip=2.2"], "flags": {"seed": 3}, "checkpoint_every": "90s"}
+    launch.train(corpus, tmp_path / "run", size="tiny", steps=2, device="cpu", **options)
+    assert (seen[0].seed, seen[0].clip, seen[0].keep, seen[0].checkpoint_every) == (3, 2.2, 7, 90)

@@ -84,3 +84,29 @@ def test_a_rate_of_zero_is_zero():
         optimizer = Optimizer(model, TrainConfig(steps=1, learning_rate=0.01, muon_rate=muon_rate))
         optimizer.set_rate(1.0)
         assert float(optimizer._muon_rate) == pytest.approx(expected)
+
+
+def with_gradients(value):
+    model = PolyLM(TINY, SenseInventory([1, 1, 1, 1, 3, 3], excluded=[0, 2, 3]))
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, value)
+    return model
+
+
+@pytest.mark.parametrize("name", ["muon", "adamw"])
+def test_matrices_of_the_encoders_alone_decay(name):
+    model = with_gradients(0.0)
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    optimizer = Optimizer(model, settings(optimizer=name, weight_decay=0.5))
+    optimizer.set_rate(1.0)
+    optimizer.step()
+    changed = {name for name, parameter in model.named_parameters() if not torch.equal(parameter, before[name])}
+    assert changed == {name for name, old in before.items() if old.ndim == 2 and name.startswith("c_")}
+
+
+def test_long_gradients_are_cut():
+    model = with_gradients(1.0)
+    norm = Optimizer(model, settings(clip=0.5)).step()
+    assert norm > 1
+    cut = torch.stack([parameter.grad.norm() for parameter in model.parameters()]).norm()
+    assert cut == pytest.approx(0.5, rel=1e-3)

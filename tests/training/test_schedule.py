@@ -65,3 +65,9 @@ def test_defaults():
         defaults_for("huge", "cpu")
     config = settings(seed=7)
     assert TrainConfig.from_dict(config.to_dict()) == config
+
+
+def test_masks_and_lambda_on_the_way():
+    config = settings(mask_rate_start=0.3, lambda_start=0.1, lambda_end=0.2, r_start=0.5, r_end=0.8)
+    assert [values(config, share).mask_rate for share in (0, 0.5, 1)] == pytest.approx([0.3, 0.225, 0.15])
+    assert [values(config, share).lambda_m for share in (0.05, 0.15, 0.2)] == pytest.approx([0, 0.05, 0.1])

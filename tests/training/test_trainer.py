@@ -1,6 +1,7 @@
 """Runs: killed and taken up again, on two processes, with trouble; senses that come apart."""
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -351,3 +352,31 @@ def test_planted_homonyms_come_apart_better_from_kmeans(tmp_path):
             losses.append(summary["held_out"])
         after[way] = sum(losses) / 2
     assert after["kmeans"] < after["random"]
+
+
+def test_means_of_weights_are_what_is_saved(corpus, tmp_path):
+    run(corpus, tmp_path / "last", steps=8, start="senses")
+    run(corpus, tmp_path / "mean", steps=8, start="senses", ema=0.5)
+    assert not same(tmp_path / "last", tmp_path / "mean")
+
+
+def test_a_loss_that_leaps_up_stops_the_run(corpus, tmp_path):
+    """Compared with the best so far, which a run that is taken up remembers."""
+    run(corpus, tmp_path / "run", stop_after=9)
+    again = Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu", quiet=True, resume=True)
+    assert math.isfinite(again.best_loss)
+    again.best_loss -= 20
+    with pytest.raises(UserError, match=r"the loss rose to .* the last good state is"):
+        again.run()
+
+
+def test_moments_of_a_word_go_to_its_senses(corpus, tmp_path):
+    trainer, _ = run(corpus, tmp_path / "run", stop_after=2)
+    assert trainer.phase == 1
+    before = trainer.optimizer.state()
+    trainer._split()
+    after, word = trainer.optimizer.state(), trainer.model.inventory.word_of_sense
+    assert len(word) > trainer.model.inventory.n_words
+    for name in ("adam.exp_avg.embeddings", "adam.exp_avg_sq.embeddings", "adam.exp_avg.bias"):
+        assert before[name].any()
+        torch.testing.assert_close(after[name], before[name][word])
