@@ -64,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line. A user's mistake ends in one sentence and status 2."""
     if sys.stdout is None:  # closed by whoever started us
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # whatever the text holds, printing it never fails
@@ -325,11 +327,24 @@ def lexicon(
         find_sources([corpus])
     known = None if wordnet is None else WordNet(wordnet)
     loaded = polylm.load(model, device=device, granularity=granularity)
-    words = [loaded.lemma_of(word) for word in words] if words else None
+    words = _lemmas(loaded, words) if words else None
     examples = _examples(loaded, corpus, words, n)
     with Bar() as bar:
         found = entries(loaded, words=words, topn=topn, wordnet=known, examples=examples, report=bar.counter("entries"))
         print(f"{out}: {write(out, found, language=language):,} entries")
+
+
+def _lemmas(model: "Model", words: list[str]) -> list[str]:
+    """The words of the model that these are; all that are none are named at once."""
+    found, said = [], []
+    for word in words:
+        try:
+            found.append(model.lemma_of(word))
+        except UserError as error:
+            said.append(str(error))
+    if said:
+        raise UserError("; ".join(said))
+    return found
 
 
 @app.command()

@@ -87,7 +87,8 @@ def print_tree(model: "Model", word: str) -> None:
     from polylm.explore.neighbours import word_of
 
     senses = {sense.key: sense for sense in model.senses(word, granularity=1.0, topn=5)}
-    Console(highlight=False, markup=False, soft_wrap=True).print(grow(model.tree(word), None))
+    width = None if sys.stdout.isatty() else 1000  # in a pipe nothing is cut off
+    Console(highlight=False, markup=False, soft_wrap=True, width=width).print(grow(model.tree(word), None))
 
 
 def print_examples(keys: Sequence[str], examples: "Mapping[str, Sequence[Example]]") -> None:

@@ -154,6 +154,18 @@ def test_padding_of_xz(tmp_path):
     assert b"".join(Source(path).chunks()) == b"one\ntwo\n"
 
 
+def test_padding_of_xz_where_a_block_begins():
+    class Blocks:
+        def __init__(self, *blocks):
+            self.blocks = list(blocks)
+
+        def read(self, n):
+            return self.blocks.pop(0) if self.blocks else b""
+
+    blocks = Blocks(lzma.compress(b"one\n"), bytes(4), bytes(4) + lzma.compress(b"two\n"), bytes(8))
+    assert b"".join(sources._streams(blocks, lzma.LZMADecompressor)) == b"one\ntwo\n"
+
+
 def test_a_line_without_any_place_to_cut(small_chunks):
     text = b"\x80" * 20_000
     assert b"".join(sources._whole_lines([text])) == text

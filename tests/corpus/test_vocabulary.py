@@ -144,3 +144,14 @@ def test_a_threshold_is_the_least_count_that_will_do():
     found = Vocabulary.from_counts([("a", 10), ("b", 9), ("c", 3), ("d", 2)], 24, settings, markers=False)
     assert found.words[len(SPECIAL) :] == ["a", "b", "c"]
     assert found.n_senses[len(SPECIAL) :] == [8, 1, 1]
+
+
+def test_a_word_has_at_most_so_many_senses(tmp_path):
+    file = tmp_path / "senses.tsv"
+    file.write_text("bank\t64\n")
+    assert read_n_senses(file) == {"bank": 64}
+    file.write_text("bank\t65\n")
+    with pytest.raises(UserError, match="1 to 64"):
+        read_n_senses(file)
+    with pytest.raises(UserError, match="1 to 64"):
+        VocabularySettings(senses=65)

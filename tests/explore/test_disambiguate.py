@@ -145,7 +145,10 @@ def test_a_focus_in_a_long_text_is_read_away_from_the_edges(model):
         ("no focus", "mark one word"),
         ("[two] of [them]", "mark one word"),
         ("the [ ] bank", "mark one word"),
-        ("the [river bank]", "mark one word"),
+        ("the [river bank]", "'river bank' is read as river, bank: mark one word of them"),
+        ("the [river\nbank]", "is read as river, bank"),
+        ("a [well-known] bank", "is read as well, known"),
+        ("he [can't] sit", "is read as ca, n't"),
         ("the [ban]k", "cut through a word: mark 'bank'"),
         ("the [,]", "',' is not a word"),
     ],
@@ -298,11 +301,22 @@ def test_what_fills_up_short_texts_is_not_read():
             assert one.probability == (other.probability and pytest.approx(other.probability, abs=2e-3))
 
 
-def test_substitutes_are_near_to_the_meaning(model, monkeypatch):
+def test_substitutes_are_likely_and_near(model):
+    """The probability of a sense in the gap times exp(8 c), c its cosine to the meaning; a word's senses together."""
     text = "He sat on the [bank] of the river."
-    found = dict(model.substitutes(text, topn=1000))
-    assert sum(found.values()) == pytest.approx(1, abs=0.01)
     focus = disambiguate.read_focus(model, text)
-    near = [key for key, _ in model.vectors.most_similar(meaning._meaning(model, focus), 10) if word_of(key) != "bank"]
-    monkeypatch.setattr(meaning, "NEARNESS", 500.0)  # nothing else counts then
-    assert model.substitutes(text)[0][0] == word_of(near[0])
+    likely = model.network.sense_probs(focus.y_p).detach()[model.index.of_words]
+    cosines = torch.from_numpy(model.vectors.vectors @ meaning._meaning(model, focus))
+    expected = {}
+    for key, weight in zip(model.vectors.keys, (likely * (8 * cosines).exp()).tolist(), strict=True):
+        expected[word_of(key)] = expected.get(word_of(key), 0) + weight
+    del expected["bank"]
+    found = dict(model.substitutes(text, topn=1000))
+    for word, share in found.items():
+        assert share == pytest.approx(expected[word] / sum(expected.values()), abs=1e-4)
+    assert next(iter(found)) == max(expected, key=expected.get)
+    assert float(cosines.max() - cosines.min()) > 0.1
+
+
+def test_a_clitic_belongs_to_its_word(model):
+    np.testing.assert_array_equal(model.embed("the [bank's] river"), model.embed("the [bank]'s river"))

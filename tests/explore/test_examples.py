@@ -34,6 +34,15 @@ def test_sentences():
     assert list(sentences_of("Short one. " + "Far too long " * 20 + ".")) == []
 
 
+def test_abbreviations_end_no_sentence():
+    sentences = [
+        "He met Mr. Gray and J. R. Smith of the U.S. Treasury by the bank.",
+        "They sat in St. Louis (by the river, Dr. Crane said.)",
+        "It was a cold day there.",
+    ]
+    assert list(sentences_of(" ".join(sentences))) == sentences
+
+
 @given(st.text(alphabet='ab A.!?"( \n', max_size=200))
 def test_sentences_are_parts_of_the_line(line):
     for sentence in sentences_of(line):

@@ -221,3 +221,18 @@ def test_neighbours_that_are_far_off_are_no_label(monkeypatch):
     far = [("money#1", 0.2), ("water#1", 0.2), ("it#1", 0.2)]
     monkeypatch.setattr(model.vectors, "nearest", lambda rows, topn: [far] * len(rows))
     assert model.label("bank#1") == "sat on by"
+
+
+def test_words_that_are_several_and_keys_in_capitals(model):
+    with pytest.raises(UserError, match="'river bank' is read as river, bank: ask for one word of them"):
+        model.senses("river bank")
+    assert model.label("BANK#1") == model.label("bank#1")
+    with pytest.raises(UserError, match="is not a sense"):
+        model.label("bank#9")
+
+
+def test_a_read_out_that_the_model_does_not_have():
+    model = make_model(disambiguation=False)
+    with pytest.raises(UserError, match="has no disambiguation layer"):
+        model.tag("the bank", source="disambiguation")
+    assert model.tag("the bank")[1].sense

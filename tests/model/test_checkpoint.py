@@ -183,3 +183,20 @@ def test_wrong_files_are_refused(model, tmp_path):
         save_pretrained(model, tmp_path / "file")
     with pytest.raises(UserError, match="not a precision"):
         save_pretrained(model, tmp_path, precision="float8")
+
+
+def test_a_model_half_written_over_another_is_none(model, tmp_path, monkeypatch):
+    save_pretrained(model, tmp_path)
+    whole = (tmp_path / "config.json").read_text()
+
+    def killed(tensors):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("safetensors.torch.save", killed)
+        save_pretrained(model, tmp_path)
+    with pytest.raises(UserError):
+        from_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text(whole.replace('"senses": ', '"senses": 1'))
+    with pytest.raises(UserError, match="other words or senses"):
+        from_pretrained(tmp_path)

@@ -1,4 +1,7 @@
 import json
+import random
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -142,3 +145,20 @@ def _with_vocabulary(pipeline):
 
 def test_ids_are_small_integers():
     assert _with_vocabulary(PIPELINE).encode("a b").ids.dtype == np.int32
+
+
+def test_threads_read_as_one():
+    """The tagger numbers words as they come, whoever brings them."""
+    letters = random.Random(0)
+    texts = [" ".join("".join(letters.choices("aeiorstln", k=6)) for _ in range(40)) for _ in range(60)]
+    alone, shared = (TextPipeline() for _ in range(2))
+    expected = [alone.analyze(text) for text in texts]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(shared.analyze, texts))
+    finally:
+        sys.setswitchinterval(before)
+    assert found == expected
+    assert [shared.analyze(text) for text in texts] == expected

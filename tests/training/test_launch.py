@@ -91,3 +91,20 @@ def test_an_option_goes_before_a_setting_and_that_before_the_file(corpus, tmp_pa
     options = {"config": file, "settings": ["seed=2", "clip=2.2"], "flags": {"seed": 3}, "checkpoint_every": "90s"}
     launch.train(corpus, tmp_path / "run", size="tiny", steps=2, device="cpu", **options)
     assert (seen[0].seed, seen[0].clip, seen[0].keep, seen[0].checkpoint_every) == (3, 2.2, 7, 90)
+
+
+@pytest.mark.slow
+def test_what_was_said_once_need_not_be_said_again(corpus, tmp_path):
+    """A run that is taken up has the size and the settings that it was begun with."""
+    out = tmp_path / "run"
+    given = [f"{name}={value}" for name, value in SETTINGS.items()] + ["max_length=22", "checkpoint_steps=2"]
+    config = TrainConfig(**{**defaults_for("tiny", "cpu"), **SETTINGS, "steps": 6, "checkpoint_steps": 2})
+    begun = Trainer(corpus, out, ModelConfig.tiny(max_length=22), config, device="cpu", quiet=True)
+    begun.stop_after = 3
+    begun.run()
+    with pytest.raises(UserError, match="was begun with batch_tokens"):
+        launch.train(corpus, out, resume=True, settings=["batch_tokens=44"], device="cpu", quiet=True)
+    assert launch.train(corpus, out, resume=True, device="cpu", quiet=True)["steps"] == 6
+    whole = tmp_path / "whole"
+    launch.train(corpus, whole, size="tiny", steps=6, settings=given, device="cpu", quiet=True)
+    assert (out / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()

@@ -362,8 +362,8 @@ def test_means_of_weights_are_what_is_saved(corpus, tmp_path):
 
 def test_a_loss_that_leaps_up_stops_the_run(corpus, tmp_path):
     """Compared with the best so far, which a run that is taken up remembers."""
-    run(corpus, tmp_path / "run", stop_after=9)
-    again = Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu", quiet=True, resume=True)
+    run(corpus, tmp_path / "run", steps=40, stop_after=13)
+    again = Trainer(corpus, tmp_path / "run", TINY, settings(steps=40), device="cpu", quiet=True, resume=True)
     assert math.isfinite(again.best_loss)
     again.best_loss -= 20
     with pytest.raises(UserError, match=r"the loss rose to .* the last good state is"):
@@ -380,3 +380,35 @@ def test_moments_of_a_word_go_to_its_senses(corpus, tmp_path):
     for name in ("adam.exp_avg.embeddings", "adam.exp_avg_sq.embeddings", "adam.exp_avg.bias"):
         assert before[name].any()
         torch.testing.assert_close(after[name], before[name][word])
+
+
+def test_a_mean_of_few_targets_is_no_spike(corpus, tmp_path):
+    """Single small batches vary by more than a ruined run would."""
+    trainer = Trainer(corpus, tmp_path / "run", TINY, settings(batch_tokens=44), device="cpu", quiet=True)
+    trainer.step = 10
+    for number in range(400):
+        trainer._check_loss(6.0 + 3 * (-1) ** number, 1.0, 1)
+    assert trainer.best_loss == pytest.approx(6.0, abs=0.1)
+    with pytest.raises(UserError, match=r"the loss rose to 8\.\d+, from 6\.0"):
+        trainer._check_loss(9.0, 1.0, 400)
+    with pytest.raises(UserError, match="is no number"):
+        trainer._check_loss(float("nan"), 1.0, 1)
+
+
+def test_a_ruined_model_is_not_split(corpus, tmp_path):
+    trainer = Trainer(corpus, tmp_path / "run", TINY, settings(log_every=1000), device="cpu", quiet=True)
+    trainer._window = [torch.tensor([float("nan"), 0.0, 0.0, 1.0])]
+    with pytest.raises(UserError, match="is no number"):
+        trainer._split()
+
+
+def test_what_was_half_written_at_the_end_goes(corpus, tmp_path):
+    out = tmp_path / "run"
+    run(corpus, out, stop_after=9)
+    half = out / ".model.safetensors.99999.tmp"
+    half.write_bytes(b"half")
+    run(corpus, out, resume=True)
+    assert not half.exists()
+    (out / "training.json").write_text("{")
+    with pytest.raises(UserError, match=r"training.json is damaged"):
+        run(corpus, out, resume=True)

@@ -31,16 +31,20 @@ class _Decompressor(Protocol):
 
 def _streams(file: IO[bytes], make: Callable[[], _Decompressor]) -> Iterator[bytes]:
     """One stream after the other; the library's own file objects pass over a damaged second one."""
-    decompressor, data, begun = make(), b"", False
+    decompressor, data, begun, later = make(), b"", False, False
     while True:
         if decompressor.eof:
-            data, decompressor, begun = decompressor.unused_data.lstrip(b"\0"), make(), False  # xz pads with zeros
+            data, decompressor, begun, later = decompressor.unused_data, make(), False, True
         if decompressor.needs_input and not data:
             data = file.read(1 << 16)
             if not data:
                 if begun:
                     raise EOFError("it is cut off")
                 return
+        if later and not begun:
+            data = data.lstrip(b"\0")  # xz pads with zeros
+            if not data:
+                continue
         block = decompressor.decompress(data, BLOCK_BYTES)
         data, begun = b"", True
         if block:

@@ -62,8 +62,8 @@ class VocabularySettings:
     n_senses: Mapping[str, int] | None = None  # word -> number of senses, before any other rule
 
     def __post_init__(self) -> None:
-        if self.senses < 1:
-            raise UserError(f"a word cannot have {self.senses} senses; the number of senses is 1 or more")
+        if not 1 <= self.senses <= MOST_SENSES:
+            raise UserError(f"a word cannot have {self.senses} senses; the number of senses is 1 to {MOST_SENSES}")
         if self.max_words is not None and self.max_words < 1:
             raise UserError(f"a vocabulary of {self.max_words} words is empty; give 1 or more")
 
@@ -167,6 +167,7 @@ class Vocabulary(Mapping[str, int]):
             raise UserError(f"{path} could not be read as a vocabulary: {error}") from None
 
 
+MOST_SENSES = 64  # of a word: what is confused with what is counted for every pair
 _LETTERS = regex.compile(r"[\p{L}\p{M}]+")  # vowel signs of Hindi are marks, which isalpha does not count
 
 
@@ -184,8 +185,10 @@ def read_n_senses(path: str | Path) -> dict[str, int]:
             continue
         form, _, n = line.rstrip("\r").partition("\t")
         word = _one_word(form, path, number)
-        if not word or not re.fullmatch(r"\s*[1-9]\d{0,3}\s*", n, re.ASCII):
-            raise UserError(f"{path}, line {number}: {line!r} is not a word, a tab and a number of senses, 1 to 9999")
+        if not word or not re.fullmatch(r"\s*[1-9]\d?\s*", n, re.ASCII) or int(n) > MOST_SENSES:
+            raise UserError(
+                f"{path}, line {number}: {line!r} is not a word, a tab and a number of senses, 1 to {MOST_SENSES}"
+            )
         if word in numbers:
             raise UserError(f"{path}, line {number}: {word!r} is there twice")
         numbers[word] = int(n)

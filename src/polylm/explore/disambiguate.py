@@ -61,7 +61,7 @@ def tag_many(
     check_several(texts, "tag_many takes several texts: give a list, or use tag for one text")
     if not _is_list(texts):
         raise UserError(f"texts are a list, a column or a generator of strings, not {type(texts).__name__}")
-    _check_read_out(source, weight)
+    _check_read_out(model, source, weight)
     dial = model.dial(granularity)
     return _groups(model, texts, source, weight, dial)
 
@@ -98,11 +98,13 @@ def _groups(
         raise wrong
 
 
-def _check_read_out(source: object, weight: object) -> None:
+def _check_read_out(model: "Model", source: object, weight: object) -> None:
     if source not in ("both", "prediction", "disambiguation"):
         raise UserError(f"there is no read-out {source!r}: choose both, prediction or disambiguation")
     if not isinstance(weight, int | float) or not 0 <= weight <= 1:
         raise UserError(f"a weight of {weight} is not between 0 and 1")
+    if source == "disambiguation" and model.network.c_d is None:
+        raise UserError("this model has no disambiguation layer: read it with prediction")
 
 
 def check_several(things: object, otherwise: str) -> None:
@@ -180,7 +182,7 @@ def read_focus(
     model: "Model", text: str, *, span: tuple[int, int] | None = None, source: Source = "both", weight: float = 0.6
 ) -> Focus:
     """The word in brackets, or at `span`, read in the window where it is furthest from the edges."""
-    _check_read_out(source, weight)
+    _check_read_out(model, source, weight)
     (focus,) = _read([_find(model, text, span)], model, source, weight)
     return focus
 
@@ -198,7 +200,7 @@ def read_many(
 
     Of a text that has no focus there is a complaint or, if not `strict`, nothing.
     """
-    _check_read_out(source, weight)
+    _check_read_out(model, source, weight)
     windows: list[_Window] = []
     for number, text in enumerate(texts):
         try:
@@ -224,8 +226,9 @@ def _find(model: "Model", text: str, span: tuple[int, int] | None, number: int =
     if index is None:
         raise UserError(f"there is no word {'between the brackets' if span is None else f'at character {start}'}")
     marked = "the brackets cut" if span is None else f"{start} to {end} cuts"
-    if " " in plain[start:end] and tokens.word_at(end - 1) != index:
-        raise UserError(f"mark one word{' with brackets' if span is None else ''}, not {plain[start:end]!r}")
+    inside = [word.text for word in tokens.words[index:] if word.start < end and is_word(word.text)]
+    if len(inside) > 1 and not all(text.startswith(("'", "’")) for text in inside[1:]):  # the bank's
+        raise UserError(f"{plain[start:end]!r} is read as {', '.join(inside)}: mark one word of them")
     whole = tokens.words[index]
     if whole.start < start or whole.end > end:
         raise UserError(f"{marked} through a word: mark {whole.text!r} as a whole")

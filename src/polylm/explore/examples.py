@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,11 @@ TEXT = 20_000  # sentences that are read, where all words are
 BYTES = 256 << 20  # of text that are searched
 WORDS = range(5, 41)  # of a sentence that can be an example
 _BETWEEN = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[A-Z])")
+_SHORT = re.compile(  # J. R. Smith, the U.S. Treasury, Dr. Crane: no sentence ends there, or one cannot tell
+    r"(?<!\w)(?:[A-Z]|(?:[A-Za-z]\.)+[A-Za-z]|Mr|Mrs|Ms|Messrs|Mme|Dr|Prof|St|Mt|Ft|Jr|Sr|Gen|Maj|Col|Capt|Cpt|Lt|Sgt|Cmdr|"
+    r"Adm|Rev|Hon|Gov|Sen|Rep|Pres|Supt|Inc|Ltd|Co|Corp|Bros|Ave|Blvd|Rd|Nos|Vol|Fig|Figs|Ch|pp|cf|ca|vs|viz|approx|"
+    r"Jan|Feb|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec)\.$"
+)
 _WHOLE = re.compile(r"[\"'“‘(\[]*[A-Z].*[.!?][\"'”’)\]]*", re.DOTALL)
 
 
@@ -50,7 +56,7 @@ def find_examples(
     Text is taken from all files in turn. For some words both read-outs are asked, for all words the text as it is.
     """
     lemmas = None if words is None else {model.lemma_of(word) for word in words}
-    source: ReadOut = "disambiguation" if lemmas is None else "both"
+    source: ReadOut = "disambiguation" if lemmas is None and model.network.c_d is not None else "both"
     sentences = _searched(find_sources(paths), lemmas)
     limit = TEXT if lemmas is None else SENTENCES * len(lemmas)
     best: dict[str, dict[str, tuple[float, Example]]] = {}
@@ -74,8 +80,9 @@ def find_examples(
 
 def sentences_of(line: str) -> Iterator[str]:
     """The sentences of a line that are whole, and neither very short nor very long."""
-    for piece in _BETWEEN.split(line):
-        sentence = piece.strip()
+    breaks = [match.end() for match in _BETWEEN.finditer(line) if not _SHORT.search(line[: match.start()][-12:])]
+    for start, end in pairwise([0, *breaks, len(line)]):
+        sentence = line[start:end].strip()
         if len(sentence.split()) in WORDS and _WHOLE.fullmatch(sentence):
             yield sentence
 

@@ -67,15 +67,16 @@ class SenseIndex:
         return range(self.first[word], self.first[word] + self.n_senses[word])
 
     def row(self, key: str) -> int:
-        number = self.vocabulary.get(word_of(key))
-        keys = [] if number is None else self.keys(number)
-        if number is None or key not in keys:
-            raise UserError(f"{key} is not a sense{f'; {word_of(key)} has ' + ', '.join(keys) if keys else ''}")
-        return self.first[number] + keys.index(key)
+        for form in (key, key.lower()):
+            number = self.vocabulary.get(word_of(form))
+            keys = [] if number is None else self.keys(number)
+            if number is not None and form in keys:
+                return self.first[number] + keys.index(form)
+        raise UserError(f"{key} is not a sense{f'; {word_of(key)} has ' + ', '.join(keys) if keys else ''}")
 
     def is_ambiguous(self, key: str) -> bool:
         """Whether a sense is one of several."""
-        return self.n_senses[self.vocabulary[word_of(key)]] > 1
+        return self.n_senses[self._word_of_row[self.row(key)]] > 1
 
     def heads(self, word: int, dial: float) -> Sequence[int]:
         """For each row of a word the row that it is counted as at a granularity."""

@@ -25,7 +25,7 @@ from polylm.model.granularity import Granularity
 from polylm.model.polylm import PolyLM
 from polylm.model.readout import Source
 from polylm.model.wordlists import WORDLISTS, WordLists
-from polylm.text.lemmatizer import lemmas_of
+from polylm.text.lemmatizer import is_word, lemmas_of
 from polylm.text.pipeline import TextPipeline, TextSettings
 
 T = TypeVar("T")
@@ -254,13 +254,14 @@ class Model:
         new = [key for key in dict.fromkeys(keys) if key is not None and key not in self._labels]
         for key in new:
             self.index.row(key)  # complains of what is no key
-        self._labels |= dict.fromkeys(new, "")
+        found = dict.fromkeys(new, "")
         several = [key for key in new if self.index.is_ambiguous(key)]
         if self.wordlists.labels is not None:
             for key in several:
-                self._labels[key] = " ".join(self._listed(self.wordlists.labels[self.index.row(key)]))
+                found[key] = " ".join(self._listed(self.wordlists.labels[self.index.row(key)]))
         elif several:
-            self._labels |= zip(several, map(" ".join, self._label_words(several)), strict=True)
+            found |= zip(several, map(" ".join, self._label_words(several)), strict=True)
+        self._labels |= found  # at once: other threads may ask too
         return ["" if key is None else self._labels[key] for key in keys]
 
     def _listed(self, numbers: NDArray[np.integer[Any]]) -> list[str]:
@@ -409,6 +410,9 @@ class Model:
         words = self.pipeline.analyze(word)
         if len(words) == 1 and self.has_senses(self.vocabulary.get(words[0].lemma, 0)):
             return self.vocabulary[words[0].lemma]
+        several = [one.text for one in words if is_word(one.text)]
+        if len(several) > 1:
+            raise UserError(f"{word!r} is read as {', '.join(several)}: ask for one word of them")
         known = suggestion(word.lower(), self.words())
         raise UserError(f"{word!r} is not a word that the model knows{known}")
 
@@ -502,7 +506,7 @@ def load(
     settings = TextSettings.load(folder / TEXT)
     about = {"merging": merging, "granularity": granularity, "device": device, "precision": precision}
     model = Model(network, vocabulary, settings, **about)  # type: ignore[arg-type]
-    model.folder = folder
+    model.folder = folder.absolute()
     model.wordlists = WordLists.load(folder, network.inventory.n_rows, len(vocabulary))
     return model
 

@@ -73,7 +73,7 @@ def plot_text(model: "Model", text: str, out: str | Path) -> None:
             colour = f"C{(int(key.rpartition('#')[2]) - 1) % 10}"
             axis.barh(place, probability, left=left, color=colour, edgecolor="white", height=0.7)
             if probability > 0.12:
-                label = f"{key} {model.label(key)}" if probability > 0.5 else key
+                label = f"{key} {model.label(key)}" if probability > 0.35 else key
                 axis.text(left + 0.01, place, label, va="center", fontsize=8, color="white", clip_on=True)
             left += probability
     axis.set_yticks(range(len(tokens)), [token.text for token in tokens])
@@ -95,12 +95,18 @@ def sense_map(model: "Model", out: str | Path, *, n: int = 4000, least: float = 
     points = _plane(vectors.vectors[chosen], seed, perplexity=30.0)
     points = (points - points.mean(axis=0)) / max(float(np.abs(points - points.mean(axis=0)).max()), 1e-9)
     near = vectors.nearest(chosen.tolist(), 8, among=there)
+
+    def share_of(key: str) -> float:
+        """With the senses that are merged with it."""
+        groups = model.index.groups(model.vocabulary[word_of(key)], model.granularity)
+        return next(share for group, share in groups if model.index.key(group[0]) == key)
+
     rows = [
         [
             vectors.keys[row],
             round(float(x), 4),
             round(float(y), 4),
-            round(float(vectors.shares[row]), 3),
+            round(share_of(vectors.keys[row]), 3),
             [k for k, _ in found],
         ]
         for row, (x, y), found in zip(chosen.tolist(), points, near, strict=True)
@@ -169,10 +175,12 @@ def plot_run(folder: str | Path, out: str | Path) -> None:
     speed.set_ylabel("tokens a second")
     speed.set_ylim(bottom=0)
     speed.set_xlabel("share of the run")
-    split = next((record for record in steps if record["phase"] == 2), None)
-    if split is not None and steps[0]["phase"] == 1:
+    split = next((record for record in records if record.get("split")), None)
+    if split is not None:
+        share = float(np.interp(split["step"], [record["step"] for record in steps], shares))
         for axis in axes:
-            axis.axvline(split["share"], color="0.7", linewidth=1, linestyle=":")
+            axis.axvline(share, color="0.7", linewidth=1, linestyle=":")
+        senses.annotate(" split", (share, 0), va="bottom", color="0.5", fontsize=8)
     _save(figure, out)
 
 
@@ -183,7 +191,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
             records.append(json.loads(line))
         except ValueError:
             continue  # cut off by a kill
-    return records
+    return [record for record in records if isinstance(record, dict)]
 
 
 def _picture(out: str | Path) -> Path:

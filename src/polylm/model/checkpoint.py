@@ -59,6 +59,7 @@ def save_pretrained(
         if precision in SMALL:  # G is symmetric
             products, shares = products[(slice(None), *_upper(products.shape[-1]))].half(), shares.half()
         tensors["confusion.products"], tensors["confusion.shares"] = products, shares
+    (folder / CONFIG).unlink(missing_ok=True)  # of a model that was there: until all is written there is none
     for name, data in {"README.md": _model_card(model, precision), **(files or {})}.items():
         write_bytes(folder / name, data)
     write_bytes(folder / WEIGHTS, save({name: tensor.cpu().clone() for name, tensor in tensors.items()}))
@@ -93,6 +94,9 @@ def _load(folder: Path) -> tuple[PolyLM, Granularity | None]:
         excluded=[int(word) for word in description["excluded"]],
         numbers=tensors.pop("inventory.numbers"),
     )
+    said = description.get("words", inventory.n_words), description.get("senses", inventory.n_rows)
+    if said != (inventory.n_words, inventory.n_rows):
+        raise UserError(f"{folder / WEIGHTS} does not belong to {folder / CONFIG}: it has other words or senses")
     config = ModelConfig.from_dict(description["model"])
     products, shares = _whole(tensors.pop("confusion.products", None)), tensors.pop("confusion.shares", None)
     offset_words = tensors.get("offset_words", torch.zeros(0))

@@ -145,7 +145,7 @@ def create_app(model: Model) -> FastAPI:
     @careful
     def senses(word: Word, granularity: Dial = None, topn: Annotated[int, Query(ge=1, le=50)] = 8) -> dict[str, Any]:
         """The senses of a word: shares, neighbours, and a place for each on a little map."""
-        found = model.senses(word, granularity=granularity, topn=topn)
+        found = model.senses(model.split_key(word)[0], granularity=granularity, topn=topn)
         return {
             "word": word_of(found[0].key),
             "senses": [sense.to_dict() for sense in found],

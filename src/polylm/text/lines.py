@@ -9,6 +9,8 @@ from typing import BinaryIO
 from polylm.errors import UserError
 from polylm.progress import lines_with_bar
 
+_COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")  # gzip, xz, bzip2, zstandard
+
 
 def lines_of(what: str, *, bar: bool = False) -> Iterator[str]:
     """The lines of a file or of standard input (`-`), read as they are wanted; or a text, whole.
@@ -16,18 +18,22 @@ def lines_of(what: str, *, bar: bool = False) -> Iterator[str]:
     `bar`: show how far a file was read.
     """
     if what == "-":
+        if sys.stdin is None:
+            raise UserError("standard input is closed: name a file")
         return _decoded(sys.stdin.buffer, "standard input")
     try:
         path = Path(what)
-        is_file, is_folder = path.is_file(), path.is_dir() and "/" in what  # corpus may be a word
+        is_folder = path.is_dir() and "/" in what  # corpus may be a word
+        is_file = path.exists() and not path.is_dir()  # a pipe will do
+        is_beside = path.is_absolute() and path.parent.is_dir()
     except (OSError, ValueError):  # a text may be longer than a name, or hold what no name may
-        is_file = is_folder = False
+        is_file = is_folder = is_beside = False
     if is_folder:
         raise UserError(f"{what} is a folder: name a file")
     if is_file:
         lines = _decoded(path.open("rb"), what)
-        return lines_with_bar(lines, path) if bar else lines
-    if re.fullmatch(r"\S*/\S+|\S+\.(txt|text|md|jsonl?|tsv|csv|conllu?|gz|xz|bz2|zst)", what) and not _word(what):
+        return lines_with_bar(lines, path) if bar and path.is_file() else lines
+    if is_beside or re.fullmatch(r"\S+\.(txt|text|md|jsonl?|tsv|csv|conllu?|gz|xz|bz2|zst)", what) or _is_path(what):
         raise UserError(f"there is no file {what}")
     return iter([what])
 
@@ -45,9 +51,9 @@ def joined_paragraphs(lines: Iterable[str]) -> Iterator[str]:
         yield " ".join(paragraph)
 
 
-def _word(what: str) -> bool:
-    """and/or, 24/7: a slash between words that names no folder here."""
-    return bool(re.fullmatch(r"\w+/\w+", what)) and not Path(what).parent.is_dir()
+def _is_path(what: str) -> bool:
+    """Whether it looks like the name of a file: in a folder that there is; not and/or, 24/7."""
+    return bool(re.fullmatch(r"\S*/\S+", what)) and (what.startswith(("./", "../", "~")) or Path(what).parent.is_dir())
 
 
 def _decoded(file: BinaryIO, name: str) -> Iterator[str]:
@@ -56,4 +62,6 @@ def _decoded(file: BinaryIO, name: str) -> Iterator[str]:
             try:
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError:
+                if number == 1 and line.startswith(_COMPRESSED):
+                    raise UserError(f"{name} is compressed: decompress it first") from None
                 raise UserError(f"{name}, line {number}: this is not UTF-8 text; convert it first") from None

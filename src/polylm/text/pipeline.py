@@ -6,6 +6,9 @@ gives the same ids for millions of lines, without the way back. The settings are
 """
 
 import json
+import os
+import threading
+import weakref
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -96,6 +99,19 @@ class Tokens:
         return None if word < 0 else (self.words[word].start, self.words[word].end)
 
 
+_PIPELINES: "weakref.WeakSet[TextPipeline]" = weakref.WeakSet()
+
+
+def _unlock() -> None:
+    """In a forked process nobody is left to unlock what another thread held."""
+    for pipeline in _PIPELINES:
+        pipeline._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
+
+
 class TextPipeline:
     """Text, or words that are tokens already, to `Word`s and ids.
 
@@ -117,15 +133,18 @@ class TextPipeline:
                 )
             settings = TextSettings(True, settings.tagger, self.tagger.sha256)
         self.settings = settings
+        self._lock = threading.Lock()
+        _PIPELINES.add(self)
 
     def analyze(self, text: str | Sequence[str]) -> list[Word]:
         """The words with their tags, lemmas and markers. Lines (`\\n`) do not see each other."""
         tokens = list(iter_tokens(text)) if isinstance(text, str) else from_words(text)
         if self.tagger is None or self.lemmatizer is None:
             return [Word(t.text, t.start, t.end, None, t.norm.lower(), None) for t in tokens]
-        if len(self.tagger) > _MAX_REMEMBERED:
-            self.tagger.forget()
-        tags = self._tag(tokens, text if isinstance(text, str) else "")
+        with self._lock:  # the tagger numbers words as they come
+            if len(self.tagger) > _MAX_REMEMBERED:
+                self.tagger.forget()
+            tags = self._tag(tokens, text if isinstance(text, str) else "")
         words = []
         for token, tag in zip(tokens, tags, strict=True):
             lemma, marker = self.lemmatizer(token.norm, tag)

@@ -3,6 +3,7 @@
 A run has a budget, in time or in steps, and all schedules are shares of it: any budget ends a whole schedule.
 """
 
+import math
 import re
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
@@ -91,16 +92,20 @@ class TrainConfig:
             raise UserError("beta1 and beta2 must be below 1")
         if self.muon_rate is not None and not self.muon_rate >= 0:
             raise UserError(f"muon_rate is {self.muon_rate}: it must be 0 or more")
-        if not self.mask_rate > 0:
-            raise UserError("mask_rate is 0: there would be nothing to predict")
+        for name in ("mask_rate", "mask_rate_start"):
+            if getattr(self, name) == 0:
+                raise UserError(f"{name} is 0: there would be nothing to predict")
+        for name in ("weight_decay", "lambda_max", "split_lead"):
+            if not getattr(self, name) >= 0:
+                raise UserError(f"{name} is {getattr(self, name)}: it must be 0 or more")
         if not self.held_out > 0:
             raise UserError("held_out is 0: some text must be kept to measure on")
         if self.subsample is not None and not self.subsample > 0:
             raise UserError(f"subsample is {self.subsample}: it is a frequency, above 0, or null for none")
         if self.confusion_tokens < 1 or self.substitute_tokens < 0:
             raise UserError("confusion_tokens must be 1 or more, substitute_tokens 0 or more")
-        if self.seed < 0:
-            raise UserError(f"seed is {self.seed}: it must be 0 or more")
+        if not 0 <= self.seed < 1 << 31:
+            raise UserError(f"seed is {self.seed}: it must be 0 or more, and below {1 << 31}")
         if self.checkpoint_steps is not None and self.checkpoint_steps < 1:
             raise UserError(f"checkpoint_steps is {self.checkpoint_steps}: it must be 1 or more")
         for name, choices in (
@@ -139,6 +144,8 @@ def _check_kind(name: str, kind: Any, value: Any) -> None:
         raise UserError(f"{name} is {value!r}: it must be a whole number")
     if kind in (float, float | None) and (not isinstance(value, int | float) or isinstance(value, bool)):
         raise UserError(f"{name} is {value!r}: it must be a number")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(f"{name} is {value!r}: it must be a finite number")
     if kind in (bool, bool | None) and not isinstance(value, bool):
         raise UserError(f"{name} is {value!r}: it must be true or false")
 

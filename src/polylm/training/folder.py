@@ -28,6 +28,15 @@ def describe(config: TrainConfig, model_config: ModelConfig, corpus: PreparedCor
     }
 
 
+def finished(out: Path) -> dict[str, Any]:
+    """The summary of a run that is done."""
+    try:
+        summary: dict[str, Any] = json.loads((out / FINISHED).read_text(encoding="utf-8"))
+    except ValueError:
+        raise UserError(f"{out / FINISHED} is damaged: remove it, and --resume ends the run again") from None
+    return summary
+
+
 def check(out: Path, run: dict[str, Any], *, resume: bool) -> None:
     """A folder is for a run if it is empty, or if it holds this very run and that is to go on."""
     path = out / RUN

@@ -3,7 +3,7 @@
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,11 @@ from polylm.model.config import ModelConfig
 from polylm.model.polylm import PolyLM
 from polylm.training import distributed
 from polylm.training.config import RATES, TrainConfig, defaults_for, parse_budget
-from polylm.training.folder import CHANGEABLE, FINISHED, RUN
+from polylm.training.folder import FINISHED, RUN, finished
 from polylm.training.trainer import Callbacks, Trainer
 
 _MODEL_FIELDS = {field.name for field in fields(ModelConfig)}
+_SETTINGS = _MODEL_FIELDS | {field.name for field in fields(TrainConfig)}
 
 
 def train(
@@ -50,23 +51,22 @@ def train(
     if dry_run and "RANK" in os.environ:
         raise UserError("--dry-run is for one process: leave torchrun away")
     if resume and (out / FINISHED).is_file():
-        summary: dict[str, Any] = json.loads((out / FINISHED).read_text(encoding="utf-8"))
-        return summary
+        return finished(out)
     if dry_run:
         changes["steps"], changes["seconds"] = 8, None
-    elif changes.get("steps") is None and changes.get("seconds") is None:
-        changes |= _run_before(out, ("steps", "seconds")) if resume else {}
-        if changes.get("steps") is None and changes.get("seconds") is None:
-            raise UserError("say how long to train: --budget 25m, or --steps N")
+    before = _run_before(out) if resume else {}
+    if {*changes, *before}.isdisjoint(("steps", "seconds")):
+        raise UserError("say how long to train: --budget 25m, or --steps N")
     network = _load(init, data)
-    size, model_config = _shape(size, {k: v for k, v in changes.items() if k in _MODEL_FIELDS}, network)
-    before = _run_before(out, CHANGEABLE) if resume else {}
-    chosen = {**defaults_for(size, kind), **before, **{k: v for k, v in changes.items() if k not in _MODEL_FIELDS}}
+    shape = {**({} if size or network else before), **changes}
+    size, model_config = _shape(size, {k: v for k, v in shape.items() if k in _MODEL_FIELDS}, network)
+    chosen = {**defaults_for(size, kind), **before, **changes}
+    chosen = {name: value for name, value in chosen.items() if name not in _MODEL_FIELDS}
     train_config = TrainConfig(steps=1).with_changes(**{"steps": None, "seconds": None, **chosen})
     callbacks = Callbacks(evaluate=evaluate(model_config.max_length) if evaluate else None, watch=watch)
     try:
         if dry_run:
-            return _dry_run(data, model_config, train_config, kind, network, callbacks)
+            return _dry_run(data, model_config, train_config, kind, network, callbacks, quiet)
         trainer = Trainer(
             data,
             out,
@@ -99,7 +99,13 @@ def _shape(size: str | None, given: dict[str, Any], network: PolyLM | None) -> t
 
 
 def _dry_run(
-    data: Path, model_config: ModelConfig, config: TrainConfig, kind: str, init: PolyLM | None, callbacks: Callbacks
+    data: Path,
+    model_config: ModelConfig,
+    config: TrainConfig,
+    kind: str,
+    init: PolyLM | None,
+    callbacks: Callbacks,
+    quiet: bool,
 ) -> dict[str, Any]:
     """A few steps of everything: both phases, the split, evaluation, a checkpoint, taking it up again, the end."""
     small = config.with_changes(
@@ -112,20 +118,32 @@ def _dry_run(
         substitute_tokens=1024,
     )
     with tempfile.TemporaryDirectory() as folder:
-        begun = Trainer(data, Path(folder) / "run", model_config, small, device=kind, init=init, callbacks=callbacks)
+
+        def begin(*, resume: bool) -> Trainer:
+            return Trainer(
+                data,
+                Path(folder) / "run",
+                model_config,
+                small,
+                device=kind,
+                resume=resume,
+                init=init,
+                callbacks=callbacks,
+                quiet=quiet,
+            )
+
+        begun = begin(resume=False)
         begun.stop_after = 4
         begun.run()
-        going_on = Trainer(
-            data, Path(folder) / "run", model_config, small, device=kind, init=init, callbacks=callbacks, resume=True
-        )
-        return going_on.run()
+        return begin(resume=True).run()
 
 
-def _run_before(out: Path, names: Iterable[str]) -> dict[str, Any]:
-    """Settings of a run that is taken up, as they were last: a lower learning rate is said once."""
+def _run_before(out: Path) -> dict[str, Any]:
+    """Settings of a run that is taken up, as they were last: what was said once need not be said again."""
     try:
-        settings = json.loads((out / RUN).read_text(encoding="utf-8"))["train"]
-        return {name: settings[name] for name in names if name in settings}
+        run = json.loads((out / RUN).read_text(encoding="utf-8"))
+        settings = {**run["model"], **run["train"]}
+        return {name: settings[name] for name in _SETTINGS if name in settings}
     except (OSError, ValueError, KeyError, TypeError):  # there is no run yet, or the trainer says what is wrong with it
         return {}
 
@@ -181,8 +199,7 @@ def _from_settings(settings: list[str]) -> dict[str, Any]:
 
 
 def _known(values: dict[str, Any], where: str) -> dict[str, Any]:
-    known = {field.name for field in fields(TrainConfig)} | _MODEL_FIELDS
-    unknown = sorted(set(values) - known)
+    unknown = sorted(set(values) - _SETTINGS)
     if unknown:
-        raise UserError(f"{where}: there is no setting {unknown[0]!r}; there are {', '.join(sorted(known))}")
+        raise UserError(f"{where}: there is no setting {unknown[0]!r}; there are {', '.join(sorted(_SETTINGS))}")
     return values

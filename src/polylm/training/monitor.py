@@ -44,7 +44,7 @@ class Monitor:
                 record = json.loads(line)
                 if record.get("step", 0) < step or (record.get("step") == step and (split or not record.get("split"))):
                     kept.append(line + "\n")
-            except ValueError:
+            except (ValueError, AttributeError):
                 continue  # cut off by a kill
         write_bytes(self.path, "".join(kept).encode())
 

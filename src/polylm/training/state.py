@@ -13,6 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
+from polylm.atomic import is_unfinished
 from polylm.errors import UserError
 
 CHECKPOINTS = "checkpoints"
@@ -76,6 +77,9 @@ def clean(out: Path) -> None:
     for path in [*(out / CHECKPOINTS).glob(".step-*"), *(out / CHECKPOINTS).glob("step-*")]:
         if path.name.startswith(".") or not (path / META).is_file():
             shutil.rmtree(path, ignore_errors=True)
+    for path in out.iterdir():
+        if path.is_file() and is_unfinished(path):
+            path.unlink(missing_ok=True)
 
 
 def _to_disk(path: Path) -> None:

@@ -55,6 +55,7 @@ from polylm.training.split import cluster, collect, phase_one_model, split, spli
 
 HELD_OUT_TOKENS = 1 << 18  # at most, and no more than eight batches
 SPIKE = 1.5  # nats above the best mean so far
+ENOUGH = 1000  # targets that such a mean is of
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Trainer:
         self.step, self.phase = 0, 1 if config.start == "split" and init is None else 2
         self.split_at: float | None = None  # share of the run, once it is done
         self._window: list[Tensor] = []  # what steps since the last look at the losses gave
-        self.best_loss = math.inf
+        self.best_loss, self._seen_loss, self._seen_steps = math.inf, 0.0, 0
         self._signals = Signals()
         self._lock = ExitStack()  # of the folder, until the run ends
         self._begun_from = init is not None
@@ -196,8 +197,7 @@ class Trainer:
         """Train until the budget is spent; the summary of the run. A finished run is left as it is."""
         try:
             if self.finished:
-                summary: dict[str, Any] = json.loads((self.out / FINISHED).read_text(encoding="utf-8"))
-                return summary
+                return folder.finished(self.out)
             with self._signals:
                 return self._run()
         finally:
@@ -284,11 +284,11 @@ class Trainer:
 
     def _look_at_losses(self) -> tuple[float, ...]:
         """Mean losses and gradient norm since the last look; the run stops if they are no numbers, or far too high."""
-        means = torch.stack(self._window).mean(dim=0)
+        means, n_steps = torch.stack(self._window).mean(dim=0), len(self._window)
         self._window = []
         self.ranks.sum_(means[:3])  # each process has its part
         lm, distinctness, match, norm = means.tolist()
-        self._check_loss(lm, norm)
+        self._check_loss(lm, norm, n_steps)
         return lm, distinctness, match, norm
 
     def _log(self, now: Values) -> None:
@@ -327,11 +327,19 @@ class Trainer:
             f"J_D {distinctness:.3f}  J_M {match:.3f}  r {now.r:.2f}  lambda {now.lambda_m:.3f}  {left} left"
         )
 
-    def _check_loss(self, lm: float, norm: float) -> None:
-        spike = lm > self.best_loss + SPIKE and self.clock.share(self.step) > 0.02
-        if math.isfinite(lm) and math.isfinite(norm) and not spike:
-            self.best_loss = min(self.best_loss, lm)
-            return
+    def _check_loss(self, lm: float, norm: float, n_steps: int) -> None:
+        spike = False
+        if math.isfinite(lm) and math.isfinite(norm):
+            # Means of few targets vary by chance: they are put together until there are enough.
+            self._seen_loss, self._seen_steps = self._seen_loss + lm * n_steps, self._seen_steps + n_steps
+            if self._seen_steps * self.config.batch_tokens * self.config.mask_rate < ENOUGH:
+                return
+            lm = self._seen_loss / self._seen_steps
+            self._seen_loss, self._seen_steps = 0.0, 0
+            spike = lm > self.best_loss + SPIKE and self.clock.share(self.step) > 0.02
+            if not spike:
+                self.best_loss = min(self.best_loss, lm)
+                return
         last = state.latest(self.out)
         kept = f"the last good state is {last}" if last else "there is no earlier state"
         what = (
@@ -368,6 +376,8 @@ class Trainer:
 
     def _split(self) -> None:
         """From one vector a word to its senses. A function of the state: a run that is killed here does it again."""
+        if self._window:
+            self._look_at_losses()  # a ruined model is not split
         started = time.monotonic()
         before = self.held_out_nll()
         with self._reading():
@@ -497,7 +507,7 @@ class Trainer:
             self._look_at_losses()
         if self.phase == 1:  # a run so short that the split was not reached
             self._split()
-        if state.steps(self.out)[-1:] != [self.step]:
+        if self.ranks.from_first([float(state.steps(self.out)[-1:] != [self.step])])[0]:
             self._checkpoint()  # what follows may be killed too
         if self.ema:
             for name, parameter in self.model.named_parameters():
