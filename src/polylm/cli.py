@@ -668,8 +668,15 @@ def score(
     from polylm.evaluation.report import score_table
     from polylm.evaluation.wsi import score as score_key
 
-    gold_key = read_key(gold)
-    scores = score_key(task, read_key(key), gold_key)
+    gold_key, answers = read_key(gold), read_key(key)
+    scores = score_key(task, answers, gold_key)
+    wanted, given = ({(lemma, one) for lemma, own in side.items() for one in own} for side in (gold_key, answers))
+    if wanted != given:
+        n, others = len(wanted & given), len(given - wanted)
+        print(
+            f"{n:,} of {len(wanted):,} gold instances are answered; {others:,} answers are not in the gold",
+            file=sys.stderr,
+        )
     if as_json:
         print_json(scores.to_dict())
     else:
@@ -717,15 +724,14 @@ def evaluate(
             report=bar.counter("senses"),
             reading=bar.counter("text"),
         )
+    if out is not None:
+        result.write_key(out)
     if as_json:
         print_json(result.to_dict())
     else:
         print_result(result.table, markdown)
     if result.note:
         print(result.note, file=sys.stderr)
-    if out is not None:
-        sys.stdout.flush()
-        result.write_key(out)
 
 
 @app.command("data")

@@ -329,10 +329,11 @@ def test_a_word_that_cannot_be_watched_is_named_at_once(corpus, tmp_path):
 @pytest.mark.slow
 def test_time_as_budget(corpus, tmp_path):
     trainer, summary = run(corpus, tmp_path / "run", steps=None, seconds=2.0, checkpoint_steps=None)
-    assert summary["seconds"] == pytest.approx(2.0, abs=1.5)
+    records = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    splitting = next(record["seconds"] for record in records if record.get("split"))  # on a busy machine the longest
+    assert 1.5 < summary["seconds"] < 3.5 + splitting
     assert trainer.phase == 2
-    rates = [json.loads(line).get("rate") for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
-    assert max(rate for rate in rates if rate is not None) > 0.5
+    assert max(record["rate"] for record in records if "rate" in record) > 0.5
 
 
 @pytest.mark.slow

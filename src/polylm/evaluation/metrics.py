@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from polylm.errors import UserError
 from polylm.evaluation.keys import Key, Labels
 
 Array = NDArray[Any]
@@ -143,8 +144,16 @@ def _hard(
     return Measure(name, parts, scores, _sizes(gold), rule)
 
 
+def _check(*sides: Mapping[str, Labels]) -> None:
+    """A label that is a string would be read letter by letter."""
+    for instance, labels in (pair for side in sides for pair in side.items()):
+        if not isinstance(labels, Mapping) or not labels:
+            raise UserError(f"{instance}: labels have weights, {{'shore': 1.0}}; these are {labels!r}")
+
+
 def _contingency(gold: Mapping[str, Labels], key: Mapping[str, Labels]) -> Array:
     """Counts (senses, clusters) of first labels. Instances that the key leaves out are one more cluster."""
+    _check(gold, key)
     clusters: dict[str | None, int] = {}
     senses: dict[str, int] = {}
     row = [senses.setdefault(next(iter(labels)), len(senses)) for labels in gold.values()]

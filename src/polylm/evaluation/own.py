@@ -103,4 +103,7 @@ def _instance(line: str, where: str, number: int) -> tuple[Instance, str]:
     if not name or len(name.split()) != 1:
         raise UserError(f"{where}: the id {name!r} should be one word: key files are cut at spaces")
     text = left + row["focus"] + row["right"]
+    touching = [text[place - 1 : place + 1] for place in (start, start + len(focus)) if 0 < place < len(text)]
+    if any(pair.isascii() and pair.isalnum() for pair in touching):
+        raise UserError(f"{where}: the focus {focus!r} is a part of a word: left and right have the spaces of the text")
     return Instance(name, lemma, pos, text, start, start + len(focus)), str(row["sense"]).strip()

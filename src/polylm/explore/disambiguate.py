@@ -162,7 +162,9 @@ def focus_of(text: str) -> tuple[str, int, int]:
     """The text without the brackets around its one focus, `a [word] in a text`, and where the focus begins and ends."""
     found = list(re.finditer(r"\[([^\[\]]+)\]", text))
     if len(found) != 1 or not found[0][1].strip():
-        raise UserError("mark one word with brackets: He sat on the [bank] of the river")
+        raise UserError(
+            "mark one word with brackets, He sat on the [bank] of the river, or say with span where it stands"
+        )
     (match,) = found
     inside = match[1]
     start = match.start() + len(inside) - len(inside.lstrip())
@@ -218,6 +220,8 @@ def _find(model: "Model", text: str, span: tuple[int, int] | None, number: int =
     """The window in which the focus is read, it alone."""
     if not isinstance(text, str):
         raise UserError(f"a text is a string, not {type(text).__name__}")
+    if span is not None and not (isinstance(span, Sequence) and [*map(type, span)] == [int, int]):
+        raise UserError(f"a span is two numbers, where the word begins and ends, not {span!r}")
     plain, start, end = focus_of(text) if span is None else (text, *span)
     if not 0 <= start < end <= len(plain):
         raise UserError(f"there is nothing from {start} to {end} in a text of {len(plain)} characters")

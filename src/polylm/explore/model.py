@@ -368,12 +368,20 @@ class Model:
         return self.vectors.most_similar(key, topn, among=self.index.are_heads(self.dial(granularity)))
 
     def similarity(self, a: str, b: str) -> float:
-        """How alike two words are: the cosine of those of their senses that are most alike. bank#2 is that sense."""
-        ours, theirs = (
-            np.stack([self.vectors[key] for key in (self.keys_of(self._number_of(word)) if key is None else [key])])
-            for word, key in map(self.split_key, (a, b))
-        )
-        return float((ours @ theirs.T).max())
+        """How alike two words are, or two senses such as bank#2, for which it is their cosine.
+
+        For words, the mean of the cosine of their two senses that are most alike and of that of all, by their shares.
+        """
+        (ours, our_shares), (theirs, their_shares) = map(self._directions_of, (a, b))
+        cosines = ours @ theirs.T
+        return float(cosines.max() + our_shares @ cosines @ their_shares) / 2
+
+    def _directions_of(self, what: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """(n, d) and (n,) the senses of a word with their shares, or one sense."""
+        word, key = self.split_key(what)
+        rows = [self.vectors.index(one) for one in (self.keys_of(self._number_of(word)) if key is None else [key])]
+        shares = self.vectors.shares[rows]
+        return self.vectors.vectors[rows], shares / max(float(shares.sum()), 1e-9)
 
     @cached_property
     def vectors(self) -> SenseVectors:
