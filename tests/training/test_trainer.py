@@ -328,10 +328,15 @@ def test_a_word_that_cannot_be_watched_is_named_at_once(corpus, tmp_path):
 
 @pytest.mark.slow
 def test_time_as_budget(corpus, tmp_path):
-    trainer, summary = run(corpus, tmp_path / "run", steps=None, seconds=2.0, checkpoint_steps=None)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # two would wait for one another on a busy machine
+    try:
+        trainer, summary = run(corpus, tmp_path / "run", steps=None, seconds=4.0, checkpoint_steps=None)
+    finally:
+        torch.set_num_threads(threads)
     records = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
     splitting = next(record["seconds"] for record in records if record.get("split"))  # on a busy machine the longest
-    assert 1.5 < summary["seconds"] < 3.5 + splitting
+    assert 3.5 < summary["seconds"] < 5.5 + splitting
     assert trainer.phase == 2
     assert max(record["rate"] for record in records if "rate" in record) > 0.5
 
