@@ -45,6 +45,15 @@ def write_corpus(folder, n_texts=3000, seed=0, k=4):
     return folder
 
 
+@pytest.fixture(scope="package", autouse=True)
+def one_thread():
+    """Two would wait for one another on a busy machine, and such small networks gain nothing by them."""
+    n = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n)
+
+
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory):
     return write_corpus(tmp_path_factory.mktemp("planted") / "corpus")

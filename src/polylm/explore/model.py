@@ -102,7 +102,7 @@ class Model:
 
     @property
     def granularity(self) -> float:
-        """The dial, which may be turned: from 0, one sense a word, to 1, every sense apart."""
+        """The dial, which may be turned: from 0, all senses that were ever confused as one, to 1, every sense apart."""
         return self._granularity
 
     @granularity.setter
