@@ -30,6 +30,9 @@ def test_score(tmp_path):
     assert set(result["per_pos"]) == {"n", "v"}
     markdown = polylm("score", "semeval2010", tmp_path / "key", tmp_path / "gold", "--markdown").stdout.decode()
     assert markdown.startswith("|  | F-S |")
+    (tmp_path / "key").write_text("a.n 1 c\na.n 2 c\na.n 9 d\n")
+    partly = polylm("score", "semeval2010", tmp_path / "key", tmp_path / "gold")
+    assert partly.stderr.decode() == "2 of 5 gold instances are answered; 1 answers are not in the gold\n"
 
 
 def test_score_complains(tmp_path):

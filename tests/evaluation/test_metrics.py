@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from polylm.errors import UserError
 from polylm.evaluation import metrics
 from polylm.evaluation.keys import read_key
 
@@ -273,3 +274,10 @@ def test_totals_by_hand():
 def test_instances_that_are_all_alone_are_right():
     gold = {"w.n": {"1": {"a": 1.0}, "2": {"b": 1.0}}}
     assert metrics.paired_fscore(gold, gold).total == 1.0
+
+
+def test_a_label_without_a_weight_is_refused():
+    gold = {"w.n": {"1": {"shore": 1.0}, "2": {"money": 1.0}}}
+    for wrong in ("shore", {}):
+        with pytest.raises(UserError, match="labels have weights"):
+            metrics.v_measure(gold, {"w.n": {"1": wrong, "2": {"c": 1.0}}})

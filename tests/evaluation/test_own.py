@@ -58,6 +58,8 @@ def test_lemmas_of_several_words(tmp_path):
         ({**ROW, "id": "bank.n.1"}, "was there before"),
         ("[" * 100_000, "is not JSON"),
         ({**ROW, "lemma": "\ud800"}, "cannot be written"),
+        ({**ROW, "left": "On the"}, "a part of a word"),
+        ({**ROW, "right": "ment"}, "a part of a word"),
     ],
 )
 def test_a_broken_line_is_named(tmp_path, row, complaint):

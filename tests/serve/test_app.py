@@ -10,6 +10,7 @@ pytest.importorskip("httpx")
 
 from fastapi.testclient import TestClient
 
+from polylm.cli import main
 from polylm.errors import UserError
 from polylm.serve.app import MAX_TEXT, check_port, create_app
 
@@ -86,7 +87,25 @@ def test_limits(client):
         assert answer.status_code == 422
         assert message in answer.json()["detail"]
     assert client.get("/api/senses", params={"word": "bank", "granularity": -1}).status_code == 422
+    assert client.post("/api/substitutes", json={"text": "[a]" + "a" * MAX_TEXT}).status_code == 422
+    assert client.get("/api/plot", params={"word": ["bank"] * 21}).status_code == 422
     assert client.get("/api/nothing").status_code == 404
+
+
+def test_a_key_is_looked_up_as_its_word(client):
+    whole, one = (client.get("/api/senses", params={"word": word}).json() for word in ("bank", "bank#2"))
+    assert one == whole
+
+
+def test_it_listens_where_it_was_told_to(model, monkeypatch, capsys):
+    heard = []
+    monkeypatch.setattr("polylm.load", lambda *arguments, **named: model)
+    monkeypatch.setattr("polylm.serve.app.serve", lambda model, host, port: heard.append((host, port)))
+    with pytest.raises(SystemExit):
+        main(["serve", "--port", "18765"])
+    with pytest.raises(SystemExit):
+        main(["serve", "--host", "0.0.0.0", "--port", "18765"])
+    assert heard == [("127.0.0.1", 18765), ("0.0.0.0", 18765)]
 
 
 def test_the_page_and_the_description(client):
