@@ -165,7 +165,7 @@ def test_wrong_arguments(tmp_path):
         (["prepare", tmp_path / "none.txt", "--out", out], "there is no file or folder"),
         (["prepare", file, "--out", file], "is a file: name a folder"),
         (["prepare", file, "--out", out, "--min-count", "few"], "'few' is not a threshold"),
-        (["prepare", file, "--out", out, "--senses", "0"], "1 or more"),
+        (["prepare", file, "--out", out, "--senses", "0"], "1 to 64"),
         (["prepare", file, "--out", out, "--workers", "0"], "--workers 1 or more"),
         (["prepare", file, "--out", out, "--max-words", "2"], "no room"),
         (["prepare", file, "--out", out, "--focus", tmp_path / "none"], "could not be read"),
