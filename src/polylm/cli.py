@@ -664,19 +664,14 @@ def score(
     markdown: Markdown = False,
 ) -> None:
     """Score anybody's key file as the official scorers do."""
-    from polylm.evaluation.keys import read_key
+    from polylm.evaluation.keys import coverage, read_key
     from polylm.evaluation.report import score_table
     from polylm.evaluation.wsi import score as score_key
 
     gold_key, answers = read_key(gold), read_key(key)
     scores = score_key(task, answers, gold_key)
-    wanted, given = ({(lemma, one) for lemma, own in side.items() for one in own} for side in (gold_key, answers))
-    if wanted != given:
-        n, others = len(wanted & given), len(given - wanted)
-        print(
-            f"{n:,} of {len(wanted):,} gold instances are answered; {others:,} answers are not in the gold",
-            file=sys.stderr,
-        )
+    if note := coverage(answers, gold_key):
+        print(note, file=sys.stderr)
     if as_json:
         print_json(scores.to_dict())
     else:

@@ -281,6 +281,10 @@ def test_a_focus_may_be_a_span(model):
         model.embed(text, span=(3, 4))
     with pytest.raises(UserError, match="a text is a string"):
         model.embed(None)
+    assert np.array_equal(vector, model.embed(text, span=np.array([start, start + 4])))
+    for span in (14, "bank", (1, 2, 3), (0.5, 2)):
+        with pytest.raises(UserError, match="a span is two numbers"):
+            model.embed(text, span=span)
 
 
 def test_the_weight_of_the_read_outs(model):

@@ -24,6 +24,9 @@ PAD, MASK = symbols.SPECIAL[symbols.PAD], symbols.SPECIAL[symbols.MASK]
 SPECIAL = symbols.SPECIAL
 
 
+MOST_SENSES = 64  # of a word: what is confused with what is counted for every pair
+
+
 @dataclass(frozen=True)
 class Threshold:
     """A least count: `Threshold.parse("40")` is 40; `"0.17/M"` is 0.17 a million words, and never below the floor."""
@@ -167,7 +170,6 @@ class Vocabulary(Mapping[str, int]):
             raise UserError(f"{path} could not be read as a vocabulary: {error}") from None
 
 
-MOST_SENSES = 64  # of a word: what is confused with what is counted for every pair
 _LETTERS = regex.compile(r"[\p{L}\p{M}]+")  # vowel signs of Hindi are marks, which isalpha does not count
 
 
@@ -185,7 +187,7 @@ def read_n_senses(path: str | Path) -> dict[str, int]:
             continue
         form, _, n = line.rstrip("\r").partition("\t")
         word = _one_word(form, path, number)
-        if not word or not re.fullmatch(r"\s*[1-9]\d?\s*", n, re.ASCII) or int(n) > MOST_SENSES:
+        if not word or not re.fullmatch(r"\s*\d{1,4}\s*", n, re.ASCII) or not 1 <= int(n) <= MOST_SENSES:
             raise UserError(
                 f"{path}, line {number}: {line!r} is not a word, a tab and a number of senses, 1 to {MOST_SENSES}"
             )

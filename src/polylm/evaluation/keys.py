@@ -97,3 +97,12 @@ def _weight(text: str) -> float | None:
     except ValueError:
         return None
     return weight if math.isfinite(weight) and weight >= 0 and "_" not in text else None
+
+
+def coverage(key: Key, gold: Key) -> str:
+    """What a key leaves out, and what it has beyond the gold; nothing if it has just the instances of the gold."""
+    given, wanted = ({(lemma, one) for lemma, own in side.items() for one in own} for side in (key, gold))
+    if given == wanted:
+        return ""
+    n, others = len(wanted & given), len(given - wanted)
+    return f"{n:,} of {len(wanted):,} gold instances are answered; {others:,} answers are not in the gold"

@@ -7,6 +7,7 @@ from the edges. Windows of many texts are read together, those of like length at
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from operator import index as index_of
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -220,9 +221,7 @@ def _find(model: "Model", text: str, span: tuple[int, int] | None, number: int =
     """The window in which the focus is read, it alone."""
     if not isinstance(text, str):
         raise UserError(f"a text is a string, not {type(text).__name__}")
-    if span is not None and not (isinstance(span, Sequence) and [*map(type, span)] == [int, int]):
-        raise UserError(f"a span is two numbers, where the word begins and ends, not {span!r}")
-    plain, start, end = focus_of(text) if span is None else (text, *span)
+    plain, start, end = focus_of(text) if span is None else (text, *_numbers(span))
     if not 0 <= start < end <= len(plain):
         raise UserError(f"there is nothing from {start} to {end} in a text of {len(plain)} characters")
     tokens = model.pipeline.encode(plain)
@@ -231,7 +230,7 @@ def _find(model: "Model", text: str, span: tuple[int, int] | None, number: int =
         raise UserError(f"there is no word {'between the brackets' if span is None else f'at character {start}'}")
     marked = "the brackets cut" if span is None else f"{start} to {end} cuts"
     inside = [word.text for word in tokens.words[index:] if word.start < end and is_word(word.text)]
-    if len(inside) > 1 and not all(text.startswith(("'", "’")) for text in inside[1:]):  # the bank's
+    if len(inside) > 1 and not all(other.startswith(("'", "’")) for other in inside[1:]):  # the bank's
         raise UserError(f"{plain[start:end]!r} is read as {', '.join(inside)}: mark one word of them")
     whole = tokens.words[index]
     if whole.start < start or whole.end > end:
@@ -241,6 +240,15 @@ def _find(model: "Model", text: str, span: tuple[int, int] | None, number: int =
     window = next(window for window in _windows(model, number, tokens) if index in window.words)
     own = window.words == index
     return replace(window, words=window.words[own], places=window.places[own])
+
+
+def _numbers(span: tuple[int, int]) -> tuple[int, int]:
+    """Of whatever kind: numpy's will do."""
+    try:
+        start, end = map(index_of, span)
+    except (TypeError, ValueError):
+        raise UserError(f"a span is two numbers, where the word begins and ends, not {span!r}") from None
+    return start, end
 
 
 def _read(windows: Sequence[_Window], model: "Model", source: Source, weight: float) -> list[Focus]:

@@ -80,7 +80,8 @@ def find_examples(
 
 def sentences_of(line: str) -> Iterator[str]:
     """The sentences of a line that are whole, and neither very short nor very long."""
-    breaks = [match.end() for match in _BETWEEN.finditer(line) if not _SHORT.search(line[: match.start()][-12:])]
+    ends = _BETWEEN.finditer(line)
+    breaks = [end.end() for end in ends if not _SHORT.search(line[max(0, end.start() - 12) : end.start()])]
     for start, end in pairwise([0, *breaks, len(line)]):
         sentence = line[start:end].strip()
         if len(sentence.split()) in WORDS and _WHOLE.fullmatch(sentence):

@@ -9,6 +9,7 @@ from typing import BinaryIO
 from polylm.errors import UserError
 from polylm.progress import lines_with_bar
 
+_NAME = re.compile(r"(~|\.\.?)/\S+|\S+\.(txt|text|md|jsonl?|tsv|csv|conllu?|gz|xz|bz2|zst)")  # of a file, surely
 _COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")  # gzip, xz, bzip2, zstandard
 
 
@@ -25,15 +26,15 @@ def lines_of(what: str, *, bar: bool = False) -> Iterator[str]:
         path = Path(what)
         is_folder = path.is_dir() and "/" in what  # corpus may be a word
         is_file = path.exists() and not path.is_dir()  # a pipe will do
-        is_beside = path.is_absolute() and path.parent.is_dir()
+        is_named = bool(_NAME.fullmatch(what)) or ("/" in what and path.parent.is_dir())  # not and/or, 24/7
     except (OSError, ValueError):  # a text may be longer than a name, or hold what no name may
-        is_file = is_folder = is_beside = False
+        is_file = is_folder = is_named = False
     if is_folder:
         raise UserError(f"{what} is a folder: name a file")
     if is_file:
         lines = _decoded(path.open("rb"), what)
         return lines_with_bar(lines, path) if bar and path.is_file() else lines
-    if is_beside or re.fullmatch(r"\S+\.(txt|text|md|jsonl?|tsv|csv|conllu?|gz|xz|bz2|zst)", what) or _is_path(what):
+    if is_named and len(what.split()) == 1:
         raise UserError(f"there is no file {what}")
     return iter([what])
 
@@ -49,11 +50,6 @@ def joined_paragraphs(lines: Iterable[str]) -> Iterator[str]:
             paragraph = []
     if paragraph:
         yield " ".join(paragraph)
-
-
-def _is_path(what: str) -> bool:
-    """Whether it looks like the name of a file: in a folder that there is; not and/or, 24/7."""
-    return bool(re.fullmatch(r"\S*/\S+", what)) and (what.startswith(("./", "../", "~")) or Path(what).parent.is_dir())
 
 
 def _decoded(file: BinaryIO, name: str) -> Iterator[str]:

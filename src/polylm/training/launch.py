@@ -55,12 +55,13 @@ def train(
     if dry_run:
         changes["steps"], changes["seconds"] = 8, None
     before = _run_before(out) if resume else {}
-    if {*changes, *before}.isdisjoint(("steps", "seconds")):
+    known = {**before, **changes}
+    if known.get("steps") is None and known.get("seconds") is None:
         raise UserError("say how long to train: --budget 25m, or --steps N")
     network = _load(init, data)
-    shape = {**({} if size or network else before), **changes}
+    shape = changes if size or network else known
     size, model_config = _shape(size, {k: v for k, v in shape.items() if k in _MODEL_FIELDS}, network)
-    chosen = {**defaults_for(size, kind), **before, **changes}
+    chosen = {**defaults_for(size, kind), **known}
     chosen = {name: value for name, value in chosen.items() if name not in _MODEL_FIELDS}
     train_config = TrainConfig(steps=1).with_changes(**{"steps": None, "seconds": None, **chosen})
     callbacks = Callbacks(evaluate=evaluate(model_config.max_length) if evaluate else None, watch=watch)
