@@ -215,7 +215,8 @@ def senses(
 
         find_sources([corpus])  # before the model: a wrong path shows at once
     loaded = polylm.load(model, device=device, granularity=granularity)
-    word, key = loaded.split_key(word)
+    form, key = loaded.split_key(word)
+    word = form if key is not None else loaded.usual(form)
     if tree:
         if key is not None:
             raise UserError(f"the tree is that of a word: polylm senses {word} --tree")
@@ -248,9 +249,11 @@ def senses(
     if corpus is not None:
         print_examples([sense.key for sense in found], examples)
     sys.stdout.flush()  # the rest takes half a second
-    others = loaded.other_readings(word)
+    if key is None and word != (itself := loaded.lemma_of(form)):
+        print(f"{form} is read as {word}; for {itself} itself: polylm senses {itself}#1", file=sys.stderr)
+    others = [other for other in loaded.other_readings(form) if other != word]
     if others:
-        print(f"{word} may also be a form of {', '.join(others)}: polylm senses {others[0]}", file=sys.stderr)
+        print(f"{form} may also be a form of {', '.join(others)}: polylm senses {others[0]}", file=sys.stderr)
 
 
 def _examples(model: "Model", corpus: Path | None, words: Sequence[str] | None, n: int) -> "dict[str, list[Example]]":

@@ -105,6 +105,14 @@ def test_senses(folder):
     assert json.loads(polylm("senses", "river", "--model", folder, "--tree", "--json").stdout) == {"key": "river#1"}
 
 
+def test_a_form_is_read_as_its_lemma():
+    read = polylm("senses", "leaves")
+    assert read.stdout.decode().splitlines()[1].startswith("leaf#1\t")
+    notes = ["leaves is read as leaf; for leaves itself: polylm senses leaves#1"]
+    assert read.stderr.decode().splitlines() == [*notes, "leaves may also be a form of leave: polylm senses leave"]
+    assert polylm("senses", "leaves#1").stdout.decode().splitlines()[1].startswith("leaves#1\t")
+
+
 def test_examples(folder, tmp_path):
     (tmp_path / "a.txt").write_text("He sat on the bank of the river. The cold water was at the banks all day.")
     result = polylm("senses", "bank", "--model", folder, "--corpus", tmp_path, "--examples", "1")

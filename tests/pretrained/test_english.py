@@ -93,3 +93,17 @@ def test_substitutes_tell_senses_apart(english):
     by_key = {key: set(sense.substitutes) for sense in english.senses("mouse") for key in [sense.key]}
     assert any({"keyboard", "joystick"} <= words for words in by_key.values())
     assert any({"cat", "rat"} <= words for words in by_key.values())
+
+
+@pytest.mark.parametrize(
+    ("form", "usual"),
+    [
+        ("dogs", "dog"), ("Mice", "mouse"), ("women", "woman"), ("leaves", "leaf"), ("worst", "bad"),  # rare alone
+        ("saw", "saw"), ("left", "left"), ("goods", "goods"), ("used", "used"),  # words of their own
+        ("states", "states"), ("geese", "geese"), ("bank", "bank"), ("went", "go"),  # common, base and unknown forms
+    ],
+)  # fmt: skip
+def test_what_a_form_mostly_stands_for(english, form, usual):
+    assert english.usual(form) == usual
+    assert english.usual(usual) == usual
+    assert english.senses(form)[0].key.startswith(f"{english.lemma_of(form)}#")  # which takes it as it stands

@@ -1,6 +1,7 @@
 """Model: a network with the text pipeline, vocabulary and granularity that belong to it; what `polylm.load` returns."""
 
 import os
+import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -33,6 +34,8 @@ Compute = Literal["auto", "float32", "bfloat16"]
 VOCABULARY, TEXT = "vocabulary.tsv", "text.json"
 LABEL, LABEL_FROM = 3, 12  # words of a label, and the nearest senses that they are chosen from
 FAR_OFF, NEAR = 0.25, 0.4  # cosines: from where on a neighbour says something, and from where on it counts in full
+INFLECTED = re.compile(r".(s|ed|ing|en|er|est)$")  # how most forms end that have several senses and are no lemmas
+MOSTLY = 10  # times as common is a lemma, so that its form means it
 PRETRAINED = Path(__file__).parent.parent / "pretrained" / "english"
 
 # A forked process has none of the threads that torch would wait for.
@@ -408,6 +411,22 @@ class Model:
         return [
             lemma for lemma in dict.fromkeys(found) if lemma != taken and self.has_senses(self.vocabulary.get(lemma, 0))
         ]
+
+    def usual(self, word: str) -> str:
+        """The word that a form mostly stands for: dog for dogs, which is also part of a few names.
+
+        A word of its own (left, saw), and a form that is not rare beside its lemma (states), stand for themselves.
+        """
+        number = self._number_of(word)
+        taken = self.vocabulary.words[number]
+        if int(self.network.inventory.n_senses[number]) > 1 and not INFLECTED.search(taken):
+            return taken  # to look it up takes half a second
+        if any(taken in lemmas_of(taken, pos) for pos in "nvjr"):
+            return taken
+        read = self.pipeline.analyze(word)[0].lemma
+        counts = self.vocabulary.counts
+        lemma = self.vocabulary.get(read, 0)
+        return read if self.has_senses(lemma) and counts[lemma] >= MOSTLY * counts[number] else taken
 
     def _number_of(self, word: str) -> int:
         """The number of a word; of an inflected one that of its lemma."""
