@@ -61,6 +61,8 @@ def print_summary(out: Path, manifest: dict[str, Any]) -> None:
         f"vocabulary: {vocabulary['words']:,} words, {vocabulary['polysemous']:,} of them with several senses, "
         f"{vocabulary['senses']:,} senses; {manifest['unknown'] / manifest['words']:.2%} of the text is unknown words"
     )
+    if not vocabulary["polysemous"] and manifest["settings"]["senses"] > 1:
+        print("no word is common enough to have several senses: give more text, a lower --poly-count, or --focus")
     missing = manifest["missing"]
     if missing:
         shown = ", ".join(missing[:10]) + (" …" if len(missing) > 10 else "")

@@ -124,6 +124,14 @@ def test_prepare_prints_what_was_made(text_files, tmp_path):
     ]
 
 
+@pytest.mark.parametrize(("options", "said"), [(("--poly-count", "100000"), True), (("--senses", "1"), False)])
+def test_prepare_says_when_no_word_has_several_senses(options, said, text_files, tmp_path):
+    result = polylm("prepare", text_files[0], "--out", tmp_path / "out", "--min-count", "3", "--workers", 1, *options)
+    shown = result.stdout.decode()
+    assert " 0 of them with several senses" in shown
+    assert ("no word is common enough to have several senses" in shown) == said
+
+
 def test_prepare_json_and_lists(text_files, tmp_path):
     (tmp_path / "focus.txt").write_text("leaf\nunicorn\n")
     (tmp_path / "senses.tsv").write_text("river\t3\n")
