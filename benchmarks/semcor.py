@@ -1,9 +1,10 @@
-"""How well do the model's senses agree with WordNet's in SemCor? A large set for sense induction: all parts of speech.
+"""How well do the model's senses agree with WordNet's in SemCor? A large set for sense induction.
 
     python benchmarks/semcor.py SEMCOR [--model DIR] [--every 2] [--least 20]
 
-Words that the model has several senses of, and SemCor two or more with two occurrences each. Scores are those of one's
-own data (means over words); a row a granularity, so that models can be compared at the one each has by default.
+Nouns, verbs and adjectives that the model has several senses of, and SemCor two or more with two occurrences each.
+Scores are those of one's own data (means over words); a row a granularity, so that models can be compared at the one
+each has by default.
 """
 
 import argparse

@@ -202,6 +202,7 @@ def senses(
     granularity: Granularity = None,
     topn: Annotated[int, typer.Option(min=1, help="Neighbours of each sense.")] = 8,
     tree: Annotated[bool, typer.Option("--tree", help="Draw how the senses merge as the granularity falls.")] = False,
+    as_is: Annotated[bool, typer.Option("--as-is", help="A form such as dogs has its own senses, not dog's.")] = False,
     corpus: Corpus = None,
     n: Annotated[int, typer.Option("--examples", min=1, help="Example sentences of each sense, with --corpus.")] = 3,
     device: DeviceName = "auto",
@@ -216,7 +217,9 @@ def senses(
         find_sources([corpus])  # before the model: a wrong path shows at once
     loaded = polylm.load(model, device=device, granularity=granularity)
     form, key = loaded.split_key(word)
-    word = form if key is not None else loaded.usual(form)
+    word = form if as_is or key is not None else loaded.usual(form)
+    if word != form and word != (itself := loaded.lemma_of(form)):
+        print(f"{form} is read as {word}; for {itself} itself: polylm senses {itself} --as-is", file=sys.stderr)
     if tree:
         if key is not None:
             raise UserError(f"the tree is that of a word: polylm senses {word} --tree")
@@ -249,8 +252,6 @@ def senses(
     if corpus is not None:
         print_examples([sense.key for sense in found], examples)
     sys.stdout.flush()  # the rest takes half a second
-    if key is None and word != (itself := loaded.lemma_of(form)):
-        print(f"{form} is read as {word}; for {itself} itself: polylm senses {itself}#1", file=sys.stderr)
     others = [other for other in loaded.other_readings(form) if other != word]
     if others:
         print(f"{form} may also be a form of {', '.join(others)}: polylm senses {others[0]}", file=sys.stderr)
@@ -342,7 +343,7 @@ def _lemmas(model: "Model", words: list[str]) -> list[str]:
     found, said = [], []
     for word in words:
         try:
-            found.append(model.lemma_of(word))
+            found.append(model.usual(word))
         except UserError as error:
             said.append(str(error))
     if said:
@@ -638,7 +639,7 @@ def plot(
         plot_text(loaded, text, out)
     else:
         beside = None if single is None else polylm.load(single, device=device)
-        plot_words(loaded, words or [], out, single=beside, around=around)
+        plot_words(loaded, [loaded.usual(word) for word in words or []], out, single=beside, around=around)
     print(out)
 
 

@@ -6,6 +6,7 @@ import io
 import lzma
 import re
 import tarfile
+import zipfile
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator
@@ -106,7 +107,7 @@ def _letter(pos: str) -> str:
 
 
 def files_of(path: Path, pattern: str) -> Iterator[tuple[str, str]]:
-    """The texts of the files whose path ends so, below a folder or in a tar archive, by the name in the pattern."""
+    """The texts of the files whose path ends so, in a folder or an archive (tar, zip), by the name in the pattern."""
     wanted = re.compile(rf"(?:.*/)?{pattern}")
     if path.is_dir():
         for file in path.rglob("*"):
@@ -115,7 +116,15 @@ def files_of(path: Path, pattern: str) -> Iterator[tuple[str, str]]:
                 yield match[1], file.read_text(encoding="utf-8", errors="replace")
         return
     try:
-        data = _decompressed(path)
+        data = path.read_bytes()
+        if data.startswith(b"PK\x03\x04"):
+            with zipfile.ZipFile(io.BytesIO(data)) as zipped:
+                for info in zipped.infolist():
+                    match = wanted.fullmatch(info.filename)
+                    if match and not info.is_dir():
+                        yield match[1], zipped.read(info).decode("utf-8", "replace")
+            return
+        data = _decompressed(data)
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             for member in archive:
                 match = wanted.fullmatch(member.name)
@@ -127,14 +136,15 @@ def files_of(path: Path, pattern: str) -> Iterator[tuple[str, str]]:
             raise tarfile.ReadError("it is damaged")
     except FileNotFoundError:
         raise UserError(f"there is no {path}") from None
-    except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, ValueError, OSError) as error:
+    except (
+        tarfile.TarError, zipfile.BadZipFile, EOFError, lzma.LZMAError, zlib.error, ValueError, RuntimeError, OSError
+    ) as error:  # fmt: skip
         reason = str(error).partition("\n")[0]
         raise UserError(f"{path} cannot be read as an archive: {reason}") from None
 
 
-def _decompressed(path: Path) -> bytes:
+def _decompressed(data: bytes) -> bytes:
     """To the very end, so that sums are checked."""
-    data = path.read_bytes()
     for signature, module in ((b"\x1f\x8b", gzip), (b"\xfd7zXZ\0", lzma), (b"BZh", bz2)):
         if data.startswith(signature):
             plain: bytes = module.decompress(data)

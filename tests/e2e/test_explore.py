@@ -105,12 +105,17 @@ def test_senses(folder):
     assert json.loads(polylm("senses", "river", "--model", folder, "--tree", "--json").stdout) == {"key": "river#1"}
 
 
-def test_a_form_is_read_as_its_lemma():
+def test_a_form_is_read_as_its_lemma(tmp_path):
     read = polylm("senses", "leaves")
     assert read.stdout.decode().splitlines()[1].startswith("leaf#1\t")
-    notes = ["leaves is read as leaf; for leaves itself: polylm senses leaves#1"]
+    notes = ["leaves is read as leaf; for leaves itself: polylm senses leaves --as-is"]
     assert read.stderr.decode().splitlines() == [*notes, "leaves may also be a form of leave: polylm senses leave"]
-    assert polylm("senses", "leaves#1").stdout.decode().splitlines()[1].startswith("leaves#1\t")
+    assert polylm("senses", "leaves", "--as-is").stdout.decode().splitlines()[1].startswith("leaves#1\t")
+    drawn = polylm("senses", "leaves", "--tree")
+    assert b"leaf#1" in drawn.stdout
+    assert drawn.stderr.decode().splitlines() == notes
+    assert polylm("lexicon", "leaves", "--out", tmp_path / "l.jsonl").returncode == 0
+    assert [json.loads(line)["word"] for line in (tmp_path / "l.jsonl").read_text().splitlines()] == ["leaf"]
 
 
 def test_examples(folder, tmp_path):

@@ -11,7 +11,7 @@ import torch
 
 import polylm
 from polylm.errors import UserError
-from polylm.explore.model import Model
+from polylm.explore.model import Model, regular_forms
 from polylm.model.wordlists import WordLists
 from tests.evaluation.conftest import make_model
 
@@ -110,6 +110,26 @@ def test_substitutes_of_senses(tmp_path):
     found = {sense.key: sense for sense in pruned.senses("bank")}
     assert found["bank#2"].substitutes == ["river", "money", "river"]
     assert found["bank#3"].substitutes == []
+
+
+@pytest.mark.parametrize(
+    ("word", "own", "others"),
+    [
+        ("bank", ["banks"], ["banky", "bankes"]),
+        ("lad", ["lads"], ["lady", "ladies"]),
+        ("lady", ["ladies"], ["lad", "ladyes"]),
+        ("ladies", ["lady"], ["ladiesy"]),
+        ("box", ["boxes"], []),
+        ("boxes", ["box"], []),
+        ("pipes", ["pipe"], ["pip"]),
+        ("church", ["churches"], []),
+        ("heroes", ["hero"], []),
+    ],
+)
+def test_the_plural_of_a_word_is_no_substitute(word, own, others):
+    forms = regular_forms(word)
+    assert forms >= set(own)
+    assert not forms & set(others)
 
 
 def test_precision(tmp_path):
@@ -213,6 +233,12 @@ def test_how_alike_two_words_are(model):
     assert model.similarity("bank#2", "water") == pytest.approx((max(of_two.values()) + mean) / 2, abs=1e-3)
     with pytest.raises(UserError, match="not a word that the model knows"):
         model.similarity("bank", "zyzzyva")
+
+
+def test_senses_that_are_never_meant_are_alike_by_their_cosine(model):
+    cosine = model.similarity("bank#2", "water#1")
+    model.vectors.shares[model.vectors.index("bank#2")] = 0
+    assert model.similarity("bank#2", "water#1") == pytest.approx(cosine)
 
 
 def test_neighbours_that_are_far_off_are_no_label(monkeypatch):

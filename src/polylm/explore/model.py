@@ -35,6 +35,7 @@ VOCABULARY, TEXT = "vocabulary.tsv", "text.json"
 LABEL, LABEL_FROM = 3, 12  # words of a label, and the nearest senses that they are chosen from
 FAR_OFF, NEAR = 0.25, 0.4  # cosines: from where on a neighbour says something, and from where on it counts in full
 INFLECTED = re.compile(r".(s|ed|ing|en|er|est)$")  # how most forms end that have several senses and are no lemmas
+HISSING = re.compile(r"(s|x|z|ch|sh|o)$")  # whose plural has an e
 MOSTLY = 10  # times as common is a lemma, so that its form means it
 PRETRAINED = Path(__file__).parent.parent / "pretrained" / "english"
 
@@ -69,6 +70,22 @@ class Tree:
         if self.key is not None:
             return {"key": self.key}
         return {"below": self.below, "branches": [branch.to_dict() for branch in self.branches]}
+
+
+def regular_forms(word: str) -> set[str]:
+    """The plural that a noun would have, and the singular that a plural would have."""
+    forms = {f"{word}s"}
+    if word.endswith("s"):
+        forms.add(word[:-1])
+    if HISSING.search(word):
+        forms.add(f"{word}es")
+    if word.endswith("es") and HISSING.search(word[:-2]):
+        forms.add(word[:-2])
+    if word.endswith("y"):
+        forms.add(f"{word[:-1]}ies")
+    if word.endswith("ies"):
+        forms.add(f"{word[:-3]}y")
+    return forms
 
 
 class Model:
@@ -290,9 +307,7 @@ class Model:
         """The words that a sense is most often interchangeable with; its own plural (banks, a name) is none."""
         if self.wordlists.substitutes is None:
             return []
-        word = word_of(key)
-        own = {f"{word}s", f"{word}es", f"{word[:-1]}ies", word.removesuffix("s"), word.removesuffix("es")}
-        own.add(f"{word.removesuffix('ies')}y")
+        own = regular_forms(word_of(key))
         return [other for other in self._listed(self.wordlists.substitutes[self.index.row(key)]) if other not in own]
 
     def _label_table(self) -> NDArray[np.integer[Any]]:
@@ -382,7 +397,10 @@ class Model:
     def _directions_of(self, what: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(n, d) and (n,) the senses of a word with their shares, or one sense."""
         word, key = self.split_key(what)
-        rows = [self.vectors.index(one) for one in (self.keys_of(self._number_of(word)) if key is None else [key])]
+        if key is not None:
+            row = self.vectors.index(key)
+            return self.vectors.vectors[[row]], np.ones(1, dtype=np.float32)
+        rows = [self.vectors.index(one) for one in self.keys_of(self._number_of(word))]
         shares = self.vectors.shares[rows]
         return self.vectors.vectors[rows], shares / max(float(shares.sum()), 1e-9)
 
@@ -520,7 +538,8 @@ def load(
     """The bundled English model, or the one in a folder.
 
     `precision` is what the encoders compute in: float32 on a processor and bfloat16 on a GPU unless said otherwise.
-    bfloat16 is half as fast again on processors that have it, and may change a probability in its second digit.
+    bfloat16 is about one and a half times as fast on processors that have it; probabilities may change in their second
+    digit.
     """
     if path is None and not PRETRAINED.is_dir():
         raise UserError("this installation has no English model: install polylm again, or name the folder of a model")
