@@ -106,4 +106,5 @@ def test_substitutes_tell_senses_apart(english):
 def test_what_a_form_mostly_stands_for(english, form, usual):
     assert english.usual(form) == usual
     assert english.usual(usual) == usual
+    assert english.similarity(form, "river") == english.similarity(usual, "river")
     assert english.senses(form)[0].key.startswith(f"{english.lemma_of(form)}#")  # which takes it as it stands

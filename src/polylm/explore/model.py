@@ -389,6 +389,7 @@ class Model:
         """How alike two words are, or two senses such as bank#2, for which it is their cosine.
 
         For words, the mean of the cosine of their two senses that are most alike and of that of all, by their shares.
+        An inflected form is taken for its lemma (`usual`).
         """
         (ours, our_shares), (theirs, their_shares) = map(self._directions_of, (a, b))
         cosines = ours @ theirs.T
@@ -400,7 +401,7 @@ class Model:
         if key is not None:
             row = self.vectors.index(key)
             return self.vectors.vectors[[row]], np.ones(1, dtype=np.float32)
-        rows = [self.vectors.index(one) for one in self.keys_of(self._number_of(word))]
+        rows = [self.vectors.index(one) for one in self.keys_of(self.vocabulary[self.usual(word)])]
         shares = self.vectors.shares[rows]
         return self.vectors.vectors[rows], shares / max(float(shares.sum()), 1e-9)
 
