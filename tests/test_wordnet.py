@@ -1,8 +1,5 @@
 """WordNet's files are read as Princeton writes them; what is damaged is named."""
 
-import shutil
-from pathlib import Path
-
 import pytest
 
 from polylm.errors import UserError
@@ -61,16 +58,6 @@ def test_damage(folder):
         WordNet(folder)
     with pytest.raises(UserError, match="there is no"):
         WordNet(folder / "none")
-
-
-@pytest.mark.parametrize("kind", ["zip", "tar", "gztar", "xztar"])
-def test_archives(folder, kind, tmp_path):
-    archive = Path(shutil.make_archive(str(tmp_path / "packed"), kind, tmp_path, "wordnet"))
-    assert WordNet(archive).synsets == WordNet(folder).synsets
-    whole = archive.read_bytes()
-    archive.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(UserError, match="cannot be read as an archive|holds no WordNet"):
-        WordNet(archive)
 
 
 @pytest.mark.slow

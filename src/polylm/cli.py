@@ -217,8 +217,9 @@ def senses(
         find_sources([corpus])  # before the model: a wrong path shows at once
     loaded = polylm.load(model, device=device, granularity=granularity)
     form, key = loaded.split_key(word)
-    word = form if as_is or key is not None else loaded.usual(form)
-    if word != form and word != (itself := loaded.lemma_of(form)):
+    itself = loaded.lemma_of(form)
+    word = itself if as_is or key is not None else loaded.usual(form)
+    if word != itself:
         print(f"{form} is read as {word}; for {itself} itself: polylm senses {itself} --as-is", file=sys.stderr)
     if tree:
         if key is not None:
@@ -331,15 +332,15 @@ def lexicon(
         find_sources([corpus])
     known = None if wordnet is None else WordNet(wordnet)
     loaded = polylm.load(model, device=device, granularity=granularity)
-    words = _lemmas(loaded, words) if words else None
+    words = _usual(loaded, words) if words else None
     examples = _examples(loaded, corpus, words, n)
     with Bar() as bar:
         found = entries(loaded, words=words, topn=topn, wordnet=known, examples=examples, report=bar.counter("entries"))
         print(f"{out}: {write(out, found, language=language):,} entries")
 
 
-def _lemmas(model: "Model", words: list[str]) -> list[str]:
-    """The words of the model that these are; all that are none are named at once."""
+def _usual(model: "Model", words: list[str]) -> list[str]:
+    """The words of the model that these mostly stand for; all that are none are named at once."""
     found, said = [], []
     for word in words:
         try:
@@ -639,7 +640,7 @@ def plot(
         plot_text(loaded, text, out)
     else:
         beside = None if single is None else polylm.load(single, device=device)
-        plot_words(loaded, [loaded.usual(word) for word in words or []], out, single=beside, around=around)
+        plot_words(loaded, _usual(loaded, words or []), out, single=beside, around=around)
     print(out)
 
 

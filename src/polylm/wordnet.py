@@ -1,18 +1,12 @@
 """WordNet as Princeton distributes it: the files index.sense and data.*, in a folder or an archive."""
 
-import bz2
-import gzip
-import io
-import lzma
 import re
-import tarfile
-import zipfile
-import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from polylm.archives import texts_of
 from polylm.errors import UserError
 
 SS_TYPE = {"1": "n", "2": "v", "3": "j", "4": "r", "5": "j"}
@@ -37,7 +31,7 @@ class WordNet:
         self.path = Path(path)
         self.senses: dict[tuple[str, str], list[tuple[str, str]]] = {}  # (lemma, pos) -> [(sense key, synset id)]
         self.synsets: dict[str, Synset] = {}
-        for name, text in files_of(self.path, r"(index\.sense|data\.(?:noun|verb|adj|adv))"):
+        for name, text in texts_of(self.path, r"(index\.sense|data\.(?:noun|verb|adj|adv))"):
             if name == "index.sense":
                 self.senses = _senses(text, self.path)
             else:
@@ -55,7 +49,7 @@ class WordNet:
 
 def sense_keys(path: str | Path) -> dict[tuple[str, str], list[str]]:
     """(lemma, pos) -> sense keys in WordNet's order: all that is needed of WordNet to know its first senses."""
-    for _, text in files_of(Path(path), r"(index\.sense)"):
+    for _, text in texts_of(Path(path), r"(index\.sense)"):
         return {word: [key for key, _ in senses] for word, senses in _senses(text, Path(path)).items()}
     raise UserError(f"{path} holds no WordNet: it has no index.sense")
 
@@ -104,49 +98,3 @@ def _plain(word: str) -> str:
 
 def _letter(pos: str) -> str:
     return "a" if pos == "j" else pos
-
-
-def files_of(path: Path, pattern: str) -> Iterator[tuple[str, str]]:
-    """The texts of the files whose path ends so, in a folder or an archive (tar, zip), by the name in the pattern."""
-    wanted = re.compile(rf"(?:.*/)?{pattern}")
-    if path.is_dir():
-        for file in path.rglob("*"):
-            match = wanted.fullmatch(file.relative_to(path.parent).as_posix())
-            if match and file.is_file():
-                yield match[1], file.read_text(encoding="utf-8", errors="replace")
-        return
-    try:
-        data = path.read_bytes()
-        if data.startswith(b"PK\x03\x04"):
-            with zipfile.ZipFile(io.BytesIO(data)) as zipped:
-                for info in zipped.infolist():
-                    match = wanted.fullmatch(info.filename)
-                    if match and not info.is_dir():
-                        yield match[1], zipped.read(info).decode("utf-8", "replace")
-            return
-        data = _decompressed(data)
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-            for member in archive:
-                match = wanted.fullmatch(member.name)
-                content = archive.extractfile(member) if match and member.isfile() else None
-                if match and content:
-                    yield match[1], content.read().decode("utf-8", "replace")
-            end = archive.offset
-        if data[end:].strip(b"\0"):  # tarfile takes a damaged header for the end
-            raise tarfile.ReadError("it is damaged")
-    except FileNotFoundError:
-        raise UserError(f"there is no {path}") from None
-    except (
-        tarfile.TarError, zipfile.BadZipFile, EOFError, lzma.LZMAError, zlib.error, ValueError, RuntimeError, OSError
-    ) as error:  # fmt: skip
-        reason = str(error).partition("\n")[0]
-        raise UserError(f"{path} cannot be read as an archive: {reason}") from None
-
-
-def _decompressed(data: bytes) -> bytes:
-    """To the very end, so that sums are checked."""
-    for signature, module in ((b"\x1f\x8b", gzip), (b"\xfd7zXZ\0", lzma), (b"BZh", bz2)):
-        if data.startswith(signature):
-            plain: bytes = module.decompress(data)
-            return plain
-    return data

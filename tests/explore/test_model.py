@@ -11,7 +11,7 @@ import torch
 
 import polylm
 from polylm.errors import UserError
-from polylm.explore.model import Model, regular_forms
+from polylm.explore.model import Model
 from polylm.model.wordlists import WordLists
 from tests.evaluation.conftest import make_model
 
@@ -110,26 +110,6 @@ def test_substitutes_of_senses(tmp_path):
     found = {sense.key: sense for sense in pruned.senses("bank")}
     assert found["bank#2"].substitutes == ["river", "money", "river"]
     assert found["bank#3"].substitutes == []
-
-
-@pytest.mark.parametrize(
-    ("word", "own", "others"),
-    [
-        ("bank", ["banks"], ["banky", "bankes"]),
-        ("lad", ["lads"], ["lady", "ladies"]),
-        ("lady", ["ladies"], ["lad", "ladyes"]),
-        ("ladies", ["lady"], ["ladiesy"]),
-        ("box", ["boxes"], []),
-        ("boxes", ["box"], []),
-        ("pipes", ["pipe"], ["pip"]),
-        ("church", ["churches"], []),
-        ("heroes", ["hero"], []),
-    ],
-)
-def test_the_plural_of_a_word_is_no_substitute(word, own, others):
-    forms = regular_forms(word)
-    assert forms >= set(own)
-    assert not forms & set(others)
 
 
 def test_precision(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polylm.text.lemmatizer import INFLECTIONS, MARKERS, Lemmatizer
+from polylm.text.lemmatizer import INFLECTIONS, MARKERS, Lemmatizer, regular_forms
 
 CASES = [
     ("Banks", "NNS", "bank", "[PL]"),
@@ -78,3 +78,23 @@ def test_spacy_is_not_loaded_along():
     pytest.importorskip("spacy")
     code = "import sys; from polylm.text.lemmatizer import Lemmatizer; Lemmatizer(); print('spacy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "own", "others"),
+    [
+        ("bank", ["banks"], ["banky", "bankes"]),
+        ("lad", ["lads"], ["lady", "ladies"]),
+        ("lady", ["ladies"], ["lad", "ladyes"]),
+        ("ladies", ["lady"], ["ladiesy"]),
+        ("box", ["boxes"], []),
+        ("boxes", ["box"], []),
+        ("pipes", ["pipe"], ["pip"]),
+        ("church", ["churches"], []),
+        ("heroes", ["hero"], []),
+    ],
+)
+def test_regular_forms(word, own, others):
+    forms = regular_forms(word)
+    assert forms >= set(own)
+    assert not forms & set(others)

@@ -7,16 +7,14 @@ that are used. Nothing else of an archive is unpacked.
 import hashlib
 import http.client
 import re
-import tarfile
 import tempfile
 import urllib.error
 import urllib.request
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from polylm.archives import ArchiveError, members
 from polylm.errors import UserError
 
 
@@ -123,10 +121,13 @@ def fetch(dataset: Dataset, out: str | Path, *, report: Callable[[int, int], Non
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as work:
         archive, folder = Path(work) / "archive", Path(work) / "data"
         _download(dataset, archive, report)
-        for name, data in _members(archive, dataset):
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+        try:
+            for name, data in members(archive, f"({dataset.files})"):
+                path = folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+        except ArchiveError as error:
+            raise UserError(f"what {dataset.url} gave is not a whole archive: {error}") from None
         found = digest(folder, dataset.files)
         if found != dataset.sha256:
             raise UserError(
@@ -169,26 +170,3 @@ def _download(dataset: Dataset, path: Path, report: Callable[[int, int], None] |
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
         raise UserError(f"{dataset.url} cannot be reached ({reason}). {by_hand}") from None
-
-
-def _members(archive: Path, dataset: Dataset) -> Iterator[tuple[str, bytes]]:
-    """The files that are used, with their names from where the pattern begins."""
-    pattern = re.compile(rf"(?:.*/)?({dataset.files})")
-    try:
-        if zipfile.is_zipfile(archive):
-            with zipfile.ZipFile(archive) as zipped:
-                for info in zipped.infolist():
-                    match = pattern.fullmatch(info.filename)
-                    if match and not info.is_dir():
-                        yield match[1], zipped.read(info)
-            return
-        with tarfile.open(archive) as tar:
-            for member in tar:
-                match = pattern.fullmatch(member.name)
-                file = tar.extractfile(member) if match and member.isfile() else None
-                if match and file:
-                    with file:
-                        yield match[1], file.read()
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, zlib.error, RuntimeError) as error:
-        reason = str(error).partition("\n")[0]
-        raise UserError(f"what {dataset.url} gave is not a whole archive: {reason}") from None

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polylm.archives import texts_of
 from polylm.errors import UserError
 from polylm.evaluation.encoding import Report, read
 from polylm.evaluation.instances import Instance, find_folder, parse_xml, read_lines
-from polylm.wordnet import SS_TYPE, files_of
+from polylm.wordnet import SS_TYPE
 
 if TYPE_CHECKING:
     from polylm.evaluation.systems import PolyLMSystem
@@ -180,7 +181,7 @@ def read_semcor(path: str | Path) -> Labelled:
         return read_labelled((path if path.is_dir() else path.parent) / "semcor")
     instances: list[Instance] = []
     senses: list[tuple[str, ...]] = []
-    for name, text in sorted(files_of(path, r"brown[12v]/tagfiles/(br-\w+)")):
+    for name, text in sorted(texts_of(path, r"brown[12v]/tagfiles/(br-\w+)")):
         words: list[tuple[str, tuple[str, str, str] | None]] = []
         for match in _WORD.finditer(text):
             attributes = dict(_ATTRIBUTE.findall(match[2] or ""))

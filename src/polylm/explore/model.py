@@ -26,7 +26,7 @@ from polylm.model.granularity import Granularity
 from polylm.model.polylm import PolyLM
 from polylm.model.readout import Source
 from polylm.model.wordlists import WORDLISTS, WordLists
-from polylm.text.lemmatizer import is_word, lemmas_of
+from polylm.text.lemmatizer import is_word, lemmas_of, regular_forms
 from polylm.text.pipeline import TextPipeline, TextSettings
 
 T = TypeVar("T")
@@ -35,7 +35,6 @@ VOCABULARY, TEXT = "vocabulary.tsv", "text.json"
 LABEL, LABEL_FROM = 3, 12  # words of a label, and the nearest senses that they are chosen from
 FAR_OFF, NEAR = 0.25, 0.4  # cosines: from where on a neighbour says something, and from where on it counts in full
 INFLECTED = re.compile(r".(s|ed|ing|en|er|est)$")  # how most forms end that have several senses and are no lemmas
-HISSING = re.compile(r"(s|x|z|ch|sh|o)$")  # whose plural has an e
 MOSTLY = 10  # times as common is a lemma, so that its form means it
 PRETRAINED = Path(__file__).parent.parent / "pretrained" / "english"
 
@@ -70,22 +69,6 @@ class Tree:
         if self.key is not None:
             return {"key": self.key}
         return {"below": self.below, "branches": [branch.to_dict() for branch in self.branches]}
-
-
-def regular_forms(word: str) -> set[str]:
-    """The plural that a noun would have, and the singular that a plural would have."""
-    forms = {f"{word}s"}
-    if word.endswith("s"):
-        forms.add(word[:-1])
-    if HISSING.search(word):
-        forms.add(f"{word}es")
-    if word.endswith("es") and HISSING.search(word[:-2]):
-        forms.add(word[:-2])
-    if word.endswith("y"):
-        forms.add(f"{word[:-1]}ies")
-    if word.endswith("ies"):
-        forms.add(f"{word[:-3]}y")
-    return forms
 
 
 class Model:
@@ -434,12 +417,13 @@ class Model:
     def usual(self, word: str) -> str:
         """The word that a form mostly stands for: dog for dogs, which is also part of a few names.
 
-        A word of its own (left, saw), and a form that is not rare beside its lemma (states), stand for themselves.
+        A word of its own (left, saw), and a form that is not rare beside its lemma (states), stand for themselves; so
+        does a word of several senses that does not end as most forms do (lost): to look it up takes half a second.
         """
         number = self._number_of(word)
         taken = self.vocabulary.words[number]
         if int(self.network.inventory.n_senses[number]) > 1 and not INFLECTED.search(taken):
-            return taken  # to look it up takes half a second
+            return taken
         if any(taken in lemmas_of(taken, pos) for pos in "nvjr"):
             return taken
         read = self.pipeline.analyze(word)[0].lemma

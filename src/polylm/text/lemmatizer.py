@@ -80,6 +80,7 @@ class Lemmatizer:
         return lemma
 
 
+_HISSING = re.compile(r"(s|x|z|ch|sh|o)$")  # whose plural has an e
 _POS = {"n": "NOUN", "v": "VERB", "j": "ADJ", "a": "ADJ", "r": "ADV"}
 
 
@@ -96,6 +97,22 @@ def forms_of(lemma: str) -> tuple[str, ...]:
     inflections: dict[str, tuple[str, ...]] = _import_lemminflect().getAllInflections(lemma)
     regular = _import_lemminflect().getAllInflectionsOOV(lemma, "NOUN") if not inflections else {}
     return tuple(dict.fromkeys((lemma, *(form for own in (*inflections.values(), *regular.values()) for form in own))))
+
+
+def regular_forms(word: str) -> set[str]:
+    """The plural that a noun would have, and the singular that a plural would have; at once, without a dictionary."""
+    forms = {f"{word}s"}
+    if word.endswith("s"):
+        forms.add(word[:-1])
+    if _HISSING.search(word):
+        forms.add(f"{word}es")
+    if word.endswith("es") and _HISSING.search(word[:-2]):
+        forms.add(word[:-2])
+    if word.endswith("y"):
+        forms.add(f"{word[:-1]}ies")
+    if word.endswith("ies"):
+        forms.add(f"{word[:-3]}y")
+    return forms
 
 
 @contextmanager
