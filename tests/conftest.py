@@ -1,11 +1,22 @@
-"""What several tests share: the folder of outside data, a small text, and a way to compare folders."""
+"""What several tests share; the fixtures stand in `shared/`."""
 
 import os
-import random
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.shared.corpora import corpus  # noqa: F401
+from tests.shared.datasets import (  # noqa: F401
+    own_file,
+    semeval2010_folder,
+    semeval2013_folder,
+    wic_folder,
+    wsd_folder,
+)
+from tests.shared.models import model, model_folder  # noqa: F401
+from tests.shared.texts import make_lines
+from tests.shared.wordnet import wordnet_folder  # noqa: F401
 
 settings.register_profile("polylm", deadline=None)  # the first example may load a tagger
 settings.load_profile("polylm")
@@ -25,28 +36,6 @@ def data() -> Path:
     return Path(folder)
 
 
-SENTENCES = [
-    "The bank's managers weren't going to raise the rates again, he said.",
-    "She sat on the bank of the river and watched the boats go by.",
-    "“It’s the best of times,” they wrote — the worst, too — in the 1990s.",
-    "Dr. J. Smith paid $1,000.50 for 3 well-known paintings (see www.example.org).",
-    "Older mice ran faster than the youngest cats; leaves were falling.",
-    "Café owners in the U.S. can't agree: isn't that what naïve people think?",
-    "Über die Brücken gingen sie; 日本 and हिन्दी were written on the wall!!!",
-]
-
-
-def make_lines(n_lines: int, seed: int = 0) -> list[str]:
-    """Lines of one to four sentences with some invented words, so that no two chunks are alike."""
-    rng = random.Random(seed)
-    lines = []
-    for _ in range(n_lines):
-        parts = rng.choices(SENTENCES, k=rng.randint(1, 4))
-        parts.append("The " + "".join(rng.choices("abcdeiou", k=rng.randint(3, 8))) + "s fell.")
-        lines.append(" ".join(parts))
-    return lines
-
-
 @pytest.fixture
 def text_files(tmp_path: Path) -> list[Path]:
     """Six small files of text."""
@@ -58,8 +47,3 @@ def text_files(tmp_path: Path) -> list[Path]:
         path.write_text("\n".join(make_lines(150, seed=number)) + "\n", encoding="utf-8")
         paths.append(path)
     return paths
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}

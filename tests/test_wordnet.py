@@ -4,33 +4,11 @@ import pytest
 
 from polylm.errors import UserError
 from polylm.wordnet import WordNet, sense_keys
-
-INDEX = """bank%1:14:00:: 08420278 2 20
-bank%1:17:01:: 09213565 1 25
-cold%3:00:01:: 01251128 1 40
-cold%5:00:00:cool:00 01252399 2 0
-"""
-NOUNS = """  1 This software and database is being provided to you
-08420278 14 n 02 bank 0 depository 1 002 @ 09213565 n 0000 ~ 09213565 n 0000 | a place for money; "he cashed it at the bank"
-09213565 17 n 01 bank 1 001 @ 08420278 n 0000 | sloping land (beside water); "on the bank of the river"; "banks"
-"""  # noqa: E501
-ADJECTIVES = """01251128 00 a 01 cold 0 001 & 01252399 a 0000 | having a low temperature
-01252399 00 s 02 cold 1 chill(ip) 0 000 | of a colour
-"""
+from tests.shared.wordnet import NOUNS
 
 
-@pytest.fixture
-def folder(tmp_path):
-    folder = tmp_path / "wordnet"
-    folder.mkdir()
-    (folder / "index.sense").write_text(INDEX)
-    (folder / "data.noun").write_text(NOUNS)
-    (folder / "data.adj").write_text(ADJECTIVES)
-    return folder
-
-
-def test_synsets(folder):
-    wordnet = WordNet(folder)
+def test_synsets(wordnet_folder):
+    wordnet = WordNet(wordnet_folder)
     assert wordnet.of_word("bank") == [("bank%1:17:01::", "09213565-n"), ("bank%1:14:00::", "08420278-n")]
     assert [synset for _, synset in wordnet.of_word("cold")] == ["01251128-a", "01252399-a"]
     assert wordnet.of_word("nothing") == []
@@ -40,24 +18,24 @@ def test_synsets(folder):
     assert land.pointers == (("@", "08420278-n"),)
     assert wordnet.synsets["08420278-n"].words == ("bank", "depository")
     assert wordnet.synsets["01252399-a"].words == ("cold", "chill")
-    assert sense_keys(folder)["bank", "n"] == ["bank%1:17:01::", "bank%1:14:00::"]
+    assert sense_keys(wordnet_folder)["bank", "n"] == ["bank%1:17:01::", "bank%1:14:00::"]
 
 
-def test_damage(folder):
-    (folder / "data.noun").write_text(NOUNS.replace("n 02 bank", "n zz bank"))
+def test_damage(wordnet_folder):
+    (wordnet_folder / "data.noun").write_text(NOUNS.replace("n 02 bank", "n zz bank"))
     with pytest.raises(UserError, match=r"data\.noun of .*, line 2 is not a synset"):
-        WordNet(folder)
-    (folder / "data.noun").unlink()
+        WordNet(wordnet_folder)
+    (wordnet_folder / "data.noun").unlink()
     with pytest.raises(UserError, match="not a whole WordNet"):
-        WordNet(folder)
-    (folder / "index.sense").write_text("bank 5")
+        WordNet(wordnet_folder)
+    (wordnet_folder / "index.sense").write_text("bank 5")
     with pytest.raises(UserError, match="line 1: 'bank 5' is not a sense"):
-        WordNet(folder)
-    (folder / "index.sense").unlink()
+        WordNet(wordnet_folder)
+    (wordnet_folder / "index.sense").unlink()
     with pytest.raises(UserError, match="holds no WordNet"):
-        WordNet(folder)
+        WordNet(wordnet_folder)
     with pytest.raises(UserError, match="there is no"):
-        WordNet(folder / "none")
+        WordNet(wordnet_folder / "none")
 
 
 @pytest.mark.slow

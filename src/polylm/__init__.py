@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 if _TYPE_CHECKING:
+    from polylm.bundle.bundle import Bundle
     from polylm.errors import UserError
-    from polylm.explore.disambiguate import TaggedToken
-    from polylm.explore.model import Model, Sense, load
+    from polylm.explore.model import Model, load
+    from polylm.explore.tagging import TaggedToken
     from polylm.model.config import ModelConfig
     from polylm.model.contextualizer import register_contextualizer
     from polylm.model.inventory import SenseInventory
     from polylm.model.polylm import PolyLM
+    from polylm.reading.readout import ReadOut
+    from polylm.senses.lexicon import Sense, Tree
+    from polylm.senses.vectors import SenseVectors
     from polylm.text.pipeline import TextPipeline
+    from polylm.text.settings import TextSettings
+    from polylm.text.vocabulary import Vocabulary
 
 try:
     __version__ = _version("polylm")
@@ -23,26 +29,38 @@ except _PackageNotFoundError:  # run from a source tree that is not installed
 
 # Loaded when first used: reading text needs no torch.
 _HOMES = {
+    "Bundle": "polylm.bundle.bundle",
     "Model": "polylm.explore.model",
     "ModelConfig": "polylm.model.config",
     "PolyLM": "polylm.model.polylm",
-    "Sense": "polylm.explore.model",
+    "ReadOut": "polylm.reading.readout",
+    "Sense": "polylm.senses.lexicon",
     "SenseInventory": "polylm.model.inventory",
-    "TaggedToken": "polylm.explore.disambiguate",
+    "SenseVectors": "polylm.senses.vectors",
+    "TaggedToken": "polylm.explore.tagging",
     "TextPipeline": "polylm.text.pipeline",
+    "TextSettings": "polylm.text.settings",
+    "Tree": "polylm.senses.lexicon",
     "UserError": "polylm.errors",
+    "Vocabulary": "polylm.text.vocabulary",
     "load": "polylm.explore.model",
     "register_contextualizer": "polylm.model.contextualizer",
 }
 __all__ = [
+    "Bundle",
     "Model",
     "ModelConfig",
     "PolyLM",
+    "ReadOut",
     "Sense",
     "SenseInventory",
+    "SenseVectors",
     "TaggedToken",
     "TextPipeline",
+    "TextSettings",
+    "Tree",
     "UserError",
+    "Vocabulary",
     "__version__",
     "load",
     "register_contextualizer",

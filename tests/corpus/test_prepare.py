@@ -14,11 +14,11 @@ from polylm.corpus import counts
 from polylm.corpus import prepare as module
 from polylm.corpus.engine import local
 from polylm.corpus.prepare import PrepareSettings, describe, prepare
+from polylm.corpus.selection import Threshold, Vocabulary, VocabularySettings
 from polylm.corpus.shards import PreparedCorpus
-from polylm.corpus.vocabulary import Threshold, Vocabulary, VocabularySettings
 from polylm.errors import UserError
 from polylm.text.pipeline import TextPipeline, TextSettings
-from tests.conftest import contents, make_lines
+from tests.shared.texts import contents, make_lines
 
 
 def settings(**text):
@@ -177,7 +177,7 @@ def test_damaged_work_is_done_again(text_files, tmp_path):
     work = tmp_path / "out" / ".work"
     next(work.glob("source-*.json")).write_text("{")
     next(work.glob("*.npz")).write_bytes(b"damaged")
-    with pytest.raises(UserError, match="was damaged and is deleted: run the same command again"):
+    with pytest.raises(UserError, match="was damaged and is deleted: run it again"):
         prepare(text_files, tmp_path / "out", settings())
     prepare(text_files, tmp_path / "out", settings())
     prepare(text_files, tmp_path / "whole", settings())

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from polylm.corpus.prepare import prepare
 from polylm.corpus.shards import MANIFEST, PreparedCorpus, ShardWriter
 from polylm.errors import UserError
-from tests.conftest import make_lines
+from tests.shared.texts import make_lines
 
 
 @pytest.fixture

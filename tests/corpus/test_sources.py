@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polylm.corpus import sources
-from polylm.corpus.sources import Source, find_sources, lines_of
+from polylm.corpus.sources import TextFile, chunk_lines, find_sources
 from polylm.errors import UserError
 
 
@@ -52,13 +52,13 @@ def small_chunks(monkeypatch):
 def test_reads_every_format_alike(tmp_path, small_chunks, suffix):
     path = tmp_path / f"text{suffix}"
     path.write_bytes(COMPRESS[suffix](TEXT))
-    chunks = list(Source(path).chunks())
+    chunks = list(TextFile(path).chunks())
     assert b"".join(chunks) == TEXT
     assert len(chunks) > 20
     assert all(chunk.endswith(b"\n") for chunk in chunks)
     plain = tmp_path / "plain"
     plain.write_bytes(TEXT)
-    assert chunks == list(Source(plain).chunks())
+    assert chunks == list(TextFile(plain).chunks())
 
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in COMPRESS if suffix != ".txt"])
@@ -69,33 +69,33 @@ def test_damage_is_never_read_over(tmp_path, suffix):
     for wrong in (whole[: len(whole) // 2], whole[:-3], b"this is not compressed text", TEXT, b"", whole + second):
         path.write_bytes(wrong)
         with pytest.raises(UserError, match=f"text{suffix} is damaged or not a"):
-            list(Source(path).chunks())
+            list(TextFile(path).chunks())
 
 
 @pytest.mark.parametrize("suffix", COMPRESS)
 def test_empty(tmp_path, suffix):
     path = tmp_path / f"text{suffix}"
     path.write_bytes(COMPRESS[suffix](b""))
-    assert list(Source(path).chunks()) == []
+    assert list(TextFile(path).chunks()) == []
 
 
 def test_bytes_that_are_not_text(tmp_path):
     path = tmp_path / "text.txt"
     path.write_bytes(b"good\nb\xffd\n")
-    with pytest.raises(UserError, match=r"text.txt is not UTF-8 at byte 6 .*--errors replace"):
-        list(Source(path).chunks())
-    assert b"".join(Source(path).chunks("replace")).decode() == "good\nb\ufffdd\n"
+    with pytest.raises(UserError, match=r"text.txt is not UTF-8 at byte 6 .*errors='replace'"):
+        list(TextFile(path).chunks())
+    assert b"".join(TextFile(path).chunks("replace")).decode() == "good\nb\ufffdd\n"
     path.write_bytes(b"good\nb\0d\n")
     with pytest.raises(UserError, match=r"text.txt has a NUL byte at byte 6"):
-        list(Source(path).chunks())
-    assert b"".join(Source(path).chunks("replace")) == b"good\nb d\n"
+        list(TextFile(path).chunks())
+    assert b"".join(TextFile(path).chunks("replace")) == b"good\nb d\n"
 
 
 def test_offsets_count_from_the_start_of_the_file(tmp_path, small_chunks):
     path = tmp_path / "text.txt"
     path.write_bytes(TEXT + b"\xff")
     with pytest.raises(UserError, match=f"at byte {len(TEXT)} "):
-        list(Source(path).chunks())
+        list(TextFile(path).chunks())
 
 
 def test_folders_and_files_in_order(tmp_path):
@@ -135,8 +135,8 @@ def test_chunks_do_not_depend_on_how_the_file_is_read(parts, block, line_bytes):
         for chunk in whole:
             assert len(chunk) <= 30 + line_bytes
             chunk.decode()
-            assert "".join(lines_of(chunk)) == chunk.decode().replace("\n", "")
-            assert all(len(line.encode()) <= line_bytes for line in lines_of(chunk))
+            assert "".join(chunk_lines(chunk)) == chunk.decode().replace("\n", "")
+            assert all(len(line.encode()) <= line_bytes for line in chunk_lines(chunk))
     finally:
         sources.CHUNK_BYTES, sources.LINE_BYTES = before
 
@@ -145,13 +145,13 @@ def test_chunks_do_not_depend_on_how_the_file_is_read(parts, block, line_bytes):
 def test_streams_one_after_the_other(tmp_path, suffix):
     path = tmp_path / f"text{suffix}"
     path.write_bytes(COMPRESS[suffix](TEXT) + COMPRESS[suffix](b"more\n"))
-    assert b"".join(Source(path).chunks()) == TEXT + b"more\n"
+    assert b"".join(TextFile(path).chunks()) == TEXT + b"more\n"
 
 
 def test_padding_of_xz(tmp_path):
     path = tmp_path / "text.xz"
     path.write_bytes(lzma.compress(b"one\n") + bytes(8) + lzma.compress(b"two\n") + bytes(4))
-    assert b"".join(Source(path).chunks()) == b"one\ntwo\n"
+    assert b"".join(TextFile(path).chunks()) == b"one\ntwo\n"
 
 
 def test_padding_of_xz_where_a_block_begins():
@@ -174,7 +174,7 @@ def test_a_line_without_any_place_to_cut(small_chunks):
 
 def test_a_long_line_with_tabs_is_cut_between_words(small_chunks):
     chunk = b"bank\t" * 1000
-    assert {word for line in lines_of(chunk) for word in line.split()} == {"bank"}
+    assert {word for line in chunk_lines(chunk) for word in line.split()} == {"bank"}
 
 
 def test_links_are_followed_once_and_pipes_refused(tmp_path):

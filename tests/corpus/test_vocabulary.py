@@ -2,9 +2,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polylm.corpus.vocabulary import SPECIAL, Threshold, Vocabulary, VocabularySettings, read_focus, read_n_senses
+from polylm.corpus.selection import (
+    Threshold,
+    VocabularySettings,
+    choose_vocabulary,
+    read_focus_words,
+    read_n_senses,
+)
 from polylm.errors import UserError
+from polylm.symbols import SPECIAL
 from polylm.text.lemmatizer import MARKERS
+from polylm.text.vocabulary import Vocabulary
 
 COUNTS = {
     "[LINE]": 50,
@@ -21,7 +29,7 @@ N_WORDS = 900 + 300 + 800 + 40 + 4 + 40 + 500
 
 
 def build(**settings):
-    return Vocabulary.from_counts(COUNTS.items(), N_WORDS, VocabularySettings(**settings))
+    return choose_vocabulary(COUNTS.items(), N_WORDS, VocabularySettings(**settings))
 
 
 def test_thresholds():
@@ -85,7 +93,7 @@ def test_max_words():
 def test_words_of_any_script_may_have_several_senses():
     settings = VocabularySettings(min_count=Threshold(1), poly_count=Threshold(1))
     counts = {"हिन्दी": 5, "москва": 5, "1990s": 5, "'s": 5}
-    vocabulary = Vocabulary.from_counts(counts.items(), 20, settings, markers=False)
+    vocabulary = choose_vocabulary(counts.items(), 20, settings, markers=False)
     assert [vocabulary.n_senses[vocabulary[word]] for word in counts] == [8, 8, 1, 1]
 
 
@@ -99,8 +107,8 @@ def test_wrong_numbers():
 def test_order_and_round_trip(tmp_path_factory, counts):
     counts = {word: count for word, count in counts.items() if word not in SPECIAL}
     settings = VocabularySettings(min_count=Threshold(1), poly_count=Threshold(1000))
-    vocabulary = Vocabulary.from_counts(counts.items(), sum(counts.values()), settings, markers=False)
-    again = Vocabulary.from_counts(reversed(counts.items()), sum(counts.values()), settings, markers=False)
+    vocabulary = choose_vocabulary(counts.items(), sum(counts.values()), settings, markers=False)
+    again = choose_vocabulary(reversed(counts.items()), sum(counts.values()), settings, markers=False)
     assert vocabulary.to_bytes() == again.to_bytes()
     assert vocabulary.counts[4:] == sorted(counts.values(), reverse=True)
     assert [vocabulary[word] for word in vocabulary] == list(range(len(vocabulary)))
@@ -123,11 +131,11 @@ def test_damaged_vocabulary(tmp_path):
 def test_lists_from_files(tmp_path):
     focus = tmp_path / "focus.txt"
     focus.write_text("\ufeffBank\n\nriver # a comment\nbank\ncafe\u0301\n")
-    assert read_focus(focus) == ("bank", "river", "café")
+    assert read_focus_words(focus) == ("bank", "river", "café")
     for wrong in ("river bank", "well-known", "[PAD]"):
         focus.write_text(f"bank\n{wrong}\n")
         with pytest.raises(UserError, match="line 2"):
-            read_focus(focus)
+            read_focus_words(focus)
     senses = tmp_path / "senses.tsv"
     senses.write_text("bank\t3\nRiver\t1\n")
     assert read_n_senses(senses) == {"bank": 3, "river": 1}
@@ -136,12 +144,12 @@ def test_lists_from_files(tmp_path):
         with pytest.raises(UserError, match="line 2"):
             read_n_senses(senses)
     with pytest.raises(UserError, match="could not be read"):
-        read_focus(tmp_path / "none")
+        read_focus_words(tmp_path / "none")
 
 
 def test_a_threshold_is_the_least_count_that_will_do():
     settings = VocabularySettings(min_count=Threshold(3), poly_count=Threshold(10))
-    found = Vocabulary.from_counts([("a", 10), ("b", 9), ("c", 3), ("d", 2)], 24, settings, markers=False)
+    found = choose_vocabulary([("a", 10), ("b", 9), ("c", 3), ("d", 2)], 24, settings, markers=False)
     assert found.words[len(SPECIAL) :] == ["a", "b", "c"]
     assert found.n_senses[len(SPECIAL) :] == [8, 1, 1]
 

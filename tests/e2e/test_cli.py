@@ -2,29 +2,15 @@
 
 import json
 import os
-import pty
 import subprocess
 import sys
 
 import pytest
 
 from polylm import __version__
-from tests.conftest import contents, make_lines
-
-
-def polylm(*arguments, stdin=b"", env=None):
-    command = [sys.executable, "-m", "polylm", *map(str, arguments)]
-    return subprocess.run(command, input=stdin, capture_output=True, env={**os.environ, **(env or {})})
-
-
-def sentence(result):
-    """The error, which must be one line and no traceback, for a user's mistake."""
-    errors = result.stderr.decode()
-    assert result.returncode == 2, errors
-    assert "Traceback" not in errors
-    last = errors.splitlines()[-1]
-    assert last.startswith("polylm: ")
-    return last
+from tests.shared.command import on_a_terminal, polylm, sentence
+from tests.shared.corpora import write_corpus
+from tests.shared.texts import contents, make_lines
 
 
 def test_version():
@@ -35,25 +21,6 @@ def test_analyze_prints_a_table_in_a_pipe():
     lines = polylm("analyze", "The banks fell.").stdout.decode().splitlines()
     assert lines[0].split("\t") == ["text", "start", "end", "tag", "lemma", "marker"]
     assert lines[2].split("\t") == ["banks", "4", "9", "NNS", "bank", "[PL]"]
-
-
-def on_a_terminal(*arguments, columns=90, out=None):
-    """What a person sees; of standard error, where the output goes to the file `out`."""
-    parent, child = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns)}
-    command = [sys.executable, "-m", "polylm", *map(str, arguments)]
-    streams = {"stdout": child} if out is None else {"stdout": out, "stderr": child}
-    with subprocess.Popen(command, **streams, env=environment) as process:
-        os.close(child)
-        shown = b""
-        try:
-            while part := os.read(parent, 4096):
-                shown += part
-        except OSError:  # the other side is closed
-            pass
-        os.close(parent)
-    assert process.returncode == 0
-    return shown
 
 
 def test_analyze_on_a_terminal():
@@ -174,7 +141,7 @@ def test_wrong_arguments(tmp_path):
         (["prepare", file, "--out", file], "is a file: name a folder"),
         (["prepare", file, "--out", out, "--min-count", "few"], "'few' is not a threshold"),
         (["prepare", file, "--out", out, "--senses", "0"], "1 to 64"),
-        (["prepare", file, "--out", out, "--workers", "0"], "--workers 1 or more"),
+        (["prepare", file, "--out", out, "--workers", "0"], "at least one worker, not 0 (--workers)"),
         (["prepare", file, "--out", out, "--max-words", "2"], "no room"),
         (["prepare", file, "--out", out, "--focus", tmp_path / "none"], "could not be read"),
         (["prepare", file, "--out", "/proc/none"], "polylm: "),
@@ -199,8 +166,6 @@ def test_missing_extras_are_told(tmp_path):
 
 @pytest.mark.slow
 def test_train_bench_and_plot(tmp_path):
-    from tests.training.conftest import write_corpus
-
     corpus = write_corpus(tmp_path / "corpus")
     options = ["--size", "tiny", "--steps", "6", "--set", "max_length=22", "--batch-tokens", "704", "--device", "cpu"]
     options += ["--set", "log_every=1", "--set", "confusion_tokens=2000", "--set", "substitute_tokens=2000"]
@@ -221,8 +186,6 @@ def test_train_bench_and_plot(tmp_path):
 
 @pytest.mark.slow
 def test_train_complains(tmp_path):
-    from tests.training.conftest import write_corpus
-
     corpus = write_corpus(tmp_path / "corpus", n_texts=300)
     out = ["--out", tmp_path / "run", "--size", "tiny"]
     assert "say how long to train" in sentence(polylm("train", corpus, *out))

@@ -4,15 +4,7 @@ import json
 
 import pytest
 
-from tests.e2e.test_cli import polylm, sentence
-from tests.evaluation.conftest import (  # noqa: F401
-    model_folder,
-    own_file,
-    semeval2010_folder,
-    semeval2013_folder,
-    wic_folder,
-    wsd_folder,
-)
+from tests.shared.command import polylm, sentence
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +35,7 @@ def test_score_complains(tmp_path):
     assert "is a folder" in sentence(polylm("score", "semeval2010", tmp_path, tmp_path / "gold"))
 
 
-def test_eval_semeval(semeval2010_folder, semeval2013_folder, model_folder, tmp_path):  # noqa: F811
+def test_eval_semeval(semeval2010_folder, semeval2013_folder, model_folder, tmp_path):
     for name, folder, keys in (
         ("semeval2010", semeval2010_folder, ["paired_fscore", "v_measure", "avg"]),
         ("semeval2013", semeval2013_folder, ["fuzzy_bcubed", "fuzzy_nmi", "avg"]),
@@ -63,7 +55,7 @@ def test_eval_semeval(semeval2010_folder, semeval2013_folder, model_folder, tmp_
     assert any(line.startswith("PolyLM BASE\t65.8\t") for line in lines)
 
 
-def test_eval_the_others(own_file, wic_folder, wsd_folder, model_folder, tmp_path):  # noqa: F811
+def test_eval_the_others(own_file, wic_folder, wsd_folder, model_folder, tmp_path):
     shown = polylm("eval", "jsonl", own_file, "--model", model_folder)
     assert shown.stdout.decode().splitlines()[0].split("\t") == ["mine", "F-S", "V-M", "B-cubed", "ARI", "AVG"]
     assert "answered with one sense: zyzzyva.n" in shown.stderr.decode()
@@ -77,13 +69,13 @@ def test_eval_the_others(own_file, wic_folder, wsd_folder, model_folder, tmp_pat
     assert len((tmp_path / "k").read_text().splitlines()) == 4
 
 
-def test_eval_complains(semeval2010_folder, wic_folder, model_folder, tmp_path):  # noqa: F811
+def test_eval_complains(semeval2010_folder, wic_folder, model_folder, tmp_path):
     nowhere = tmp_path / "nowhere"
     assert "Get it from https://" in sentence(polylm("eval", "semeval2010", nowhere, "--model", model_folder))
     assert "there is no folder" in sentence(polylm("eval", "semeval2010", semeval2010_folder, "--model", nowhere))
     for option, value in (("--weight", "2"), ("--granularity", "7")):
         shown = polylm("eval", "semeval2010", semeval2010_folder, "--model", model_folder, option, value)
-        assert "between 0 and 1" in sentence(shown)
+        assert "is not in the range 0" in sentence(shown)
     for out, complaint in ((tmp_path, "is a folder"), (tmp_path / "no" / "k", "there is no folder"), ("", "no name")):
         shown = polylm("eval", "semeval2010", semeval2010_folder, "--model", model_folder, "--out", out)
         assert complaint in sentence(shown)

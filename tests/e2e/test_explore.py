@@ -6,9 +6,8 @@ import sys
 
 import pytest
 
-from tests.e2e.test_cli import on_a_terminal, polylm, sentence
-from tests.evaluation.conftest import make_model
-from tests.test_wordnet import folder as wordnet_folder  # noqa: F401
+from tests.shared.command import on_a_terminal, polylm, sentence
+from tests.shared.models import make_model
 
 pytestmark = pytest.mark.slow
 
@@ -16,7 +15,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
-    make_model(dial=0.5).save_pretrained(folder)
+    make_model(granularity=0.5).save_pretrained(folder)
     return folder
 
 
@@ -28,7 +27,18 @@ def test_tag_in_a_pipe(folder, tmp_path):
     tagged = json.loads(line)
     assert tagged["text"] == text
     bank = tagged["tokens"][4]
-    assert list(bank) == ["text", "start", "end", "lemma", "marker", "sense", "probability", "distribution", "label"]
+    assert list(bank) == [
+        "text",
+        "start",
+        "end",
+        "lemma",
+        "marker",
+        "sense",
+        "probability",
+        "distribution",
+        "label",
+        "n_senses",
+    ]
     assert (bank["text"], bank["lemma"], bank["marker"]) == ("banks", "bank", "[PL]")
     assert bank["sense"] in ("bank#1", "bank#2")  # bank#3 is one with bank#2 at the model's granularity
     assert len(bank["label"].split()) == 3
@@ -126,7 +136,7 @@ def test_examples(folder, tmp_path):
     assert sum(len(sense["examples"]) for sense in found) == 2
 
 
-def test_lexicon(folder, tmp_path, wordnet_folder):  # noqa: F811
+def test_lexicon(folder, tmp_path, wordnet_folder):
     out = tmp_path / "l.jsonl"
     result = polylm("lexicon", "--out", out, "--model", folder, "--wordnet", wordnet_folder)
     entries = [json.loads(line) for line in out.read_text().splitlines()]

@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from tests.evaluation.conftest import make_model
+from tests.shared.models import make_model
 
 pytestmark = pytest.mark.slow
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -39,7 +39,7 @@ def start(folder):
 def address(tmp_path_factory):
     pytest.importorskip("fastapi")
     folder = tmp_path_factory.mktemp("model")
-    make_model(dial=0.5, max_length=64).save_pretrained(folder)
+    make_model(granularity=0.5, max_length=64).save_pretrained(folder)
     process, address = start(folder)
     yield address
     process.terminate()
@@ -152,7 +152,7 @@ def test_text_is_text(page, address):
 
 
 def test_the_server_is_gone(page, tmp_path):
-    make_model(dial=0.5).save_pretrained(tmp_path)
+    make_model(granularity=0.5).save_pretrained(tmp_path)
     process, address = start(tmp_path)
     page.goto(address)
     page.wait_for_selector("button.word")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import make_lines
-from tests.e2e.test_cli import on_a_terminal
-from tests.evaluation.conftest import make_model
+from tests.shared.command import on_a_terminal
+from tests.shared.models import make_model
+from tests.shared.texts import make_lines
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -1,8 +1,8 @@
 """Tables for people: ours first, then baselines, then what was published."""
 
 from polylm.evaluation import semeval2010, wsi
+from polylm.evaluation.baselines import OneCluster
 from polylm.evaluation.report import PUBLISHED, evaluation_table, published, score_table
-from polylm.evaluation.systems import OneCluster
 
 
 def test_tables(semeval2010_folder):

@@ -4,10 +4,11 @@ import pytest
 
 from polylm.errors import UserError
 from polylm.evaluation import own, semeval2010, semeval2013, wsi
+from polylm.evaluation.baselines import OneCluster, OnePerInstance, RandomSenses
 from polylm.evaluation.instances import Instance
 from polylm.evaluation.keys import read_key, write_key
 from polylm.evaluation.packed import Packed
-from polylm.evaluation.systems import OneCluster, OnePerInstance, PolyLMSystem, RandomSenses
+from polylm.evaluation.systems import PolyLMSystem
 
 
 def test_answers():
@@ -29,7 +30,7 @@ def test_answers():
 
 @pytest.mark.parametrize("source", ["prediction", "disambiguation", "both"])
 def test_our_model(model, semeval2010_folder, semeval2013_folder, tmp_path, source):
-    system = PolyLMSystem(model, source=source)
+    system = PolyLMSystem(model.reader, model.lexicon, read_out=source)
     for dataset in (semeval2010.read(semeval2010_folder), semeval2013.read(semeval2013_folder)):
         evaluation = wsi.evaluate(dataset, system)
         answered = {i for instances in evaluation.key.values() for i in instances}
@@ -44,18 +45,18 @@ def test_our_model(model, semeval2010_folder, semeval2013_folder, tmp_path, sour
 
 def test_senses_are_merged_before_the_answer(model):
     instances = [Instance(str(n), "bank", "n", "a cold bank", 7, 11) for n in range(3)]
-    apart = PolyLMSystem(model).sense_probs(instances)[0]
-    together = PolyLMSystem(model, granularity=0.5).sense_probs(instances)[0]
+    apart = PolyLMSystem(model.reader, model.lexicon).sense_probs(instances)[0]
+    together = PolyLMSystem(model.reader, model.lexicon, granularity=0.5).sense_probs(instances)[0]
     assert set(apart) == {"bank.n.1", "bank.n.2", "bank.n.3"}
     assert set(together) == {"bank.n.1", "bank.n.2"}
     assert together["bank.n.2"] == pytest.approx(apart["bank.n.2"] + apart["bank.n.3"])
     with pytest.raises(UserError, match="between 0 and 1"):
-        PolyLMSystem(model, granularity=1.5)
+        PolyLMSystem(model.reader, model.lexicon, granularity=1.5)
 
 
 def test_own_data(model, own_file):
     dataset = own.read(own_file)
-    evaluation = wsi.evaluate(dataset, PolyLMSystem(model))
+    evaluation = wsi.evaluate(dataset, PolyLMSystem(model.reader, model.lexicon))
     assert evaluation.unknown == ["zyzzyva.n"]
     assert evaluation.key["zyzzyva.n"] == {"zyzzyva.n.6": {"zyzzyva.n.1": 1.0}}
     per_lemma = evaluation.scores.per_lemma
@@ -129,15 +130,15 @@ def test_keys_that_do_not_belong_together():
 def test_packed_elsewhere(model, semeval2013_folder, tmp_path):
     """Text read here, network run from the file alone: the same key."""
     dataset = semeval2013.read(semeval2013_folder)
-    Packed.make(dataset, model.pipeline, 24).save(tmp_path / "test.npz")
+    Packed.make(dataset, model.reader.pipeline, 24).save(tmp_path / "test.npz")
     packed = Packed.load(tmp_path / "test.npz")
-    there = packed.evaluate(model.network, merging=model.merging, granularity=0.5, source="prediction")
-    here = wsi.evaluate(dataset, PolyLMSystem(model, granularity=0.5, source="prediction"))
+    there = packed.evaluate(model.network, merge_tree=model.lexicon.merge_tree, granularity=0.5, read_out="prediction")
+    here = wsi.evaluate(dataset, PolyLMSystem(model.reader, model.lexicon, granularity=0.5, read_out="prediction"))
     assert there.key == here.key
     assert there.scores == here.scores
-    with pytest.raises(UserError, match="needs the confusions"):
+    with pytest.raises(UserError, match="without the confusions"):
         packed.evaluate(model.network, granularity=0.5)
-    Packed.make(dataset, model.pipeline, 24).save(tmp_path / "no suffix")
+    Packed.make(dataset, model.reader.pipeline, 24).save(tmp_path / "no suffix")
     assert Packed.load(tmp_path / "no suffix").dataset == packed.dataset
     (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04")
     for name in ("bad.npz", "none.npz"):

@@ -44,7 +44,7 @@ def test_onnxruntime_gives_the_same_senses(model, tmp_path):
     pytest.importorskip("onnxscript")
     runtime = pytest.importorskip("onnxruntime")
     path = tmp_path / "senses.onnx"
-    beside = onnx(model, path)
+    beside = onnx(model.network, model.vocabulary, path)
     session = runtime.InferenceSession(path)
     about = json.loads(beside.read_text())
     number = {word: index for index, word in enumerate(about["words"])}
@@ -52,7 +52,7 @@ def test_onnxruntime_gives_the_same_senses(model, tmp_path):
     for words in (["the", "bank", "of", "the", "river"], ["cold", "water", "the", "bank", "of", "money"] * 3):
         ids = np.array([[number["[LINE]"], *(number[word] for word in words), number["[LINE]"]]])
         for source, output in (("disambiguation", "q_d"), ("prediction", "q_p")):
-            for place, token in enumerate(model.tag(words, source=source, granularity=1.0), 1):
+            for place, token in enumerate(model.tag_tokens(words, read_out=source, granularity=1.0), 1):
                 masked = ids.copy()
                 if source == "prediction":  # as the library does: every fourth ambiguous word at a time
                     several = [t for t in range(ids.shape[1]) if about["n_senses"][ids[0, t]] > 1]

@@ -1,23 +1,26 @@
 """Model: what belongs together is saved and loaded together."""
 
+import json
 import os
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 import polylm
+from polylm.bundle.bundle import Bundle
 from polylm.errors import UserError
 from polylm.explore.model import Model
-from polylm.model.wordlists import WordLists
-from tests.evaluation.conftest import make_model
+from polylm.senses.wordlists import WordLists
+from tests.shared.models import make_model
 
 
 def test_round_trip(tmp_path):
-    model = make_model(dial=0.4)
+    model = make_model(granularity=0.4)
     assert model.granularity == 0.4
     model.save_pretrained(tmp_path)
     again = polylm.load(tmp_path, device="cpu")
@@ -26,9 +29,15 @@ def test_round_trip(tmp_path):
     polylm.load(tmp_path, granularity=0.7, device="cpu").save_pretrained(tmp_path / "again")
     assert polylm.load(tmp_path / "again", device="cpu").granularity == 0.7
     assert again.vocabulary.words == model.vocabulary.words
-    assert again.pipeline.settings == model.pipeline.settings
+    assert again.reader.pipeline.settings == model.reader.pipeline.settings
     words = torch.tensor([[4, 12, 15]])
     assert torch.equal(again.network.disambiguation_probs(words), model.network.disambiguation_probs(words))
+
+
+def first_format(folder):
+    description = json.loads((folder / "config.json").read_text())
+    del description["files"]
+    (folder / "config.json").write_text(json.dumps({**description, "format": 1}))
 
 
 def test_what_does_not_fit(tmp_path, monkeypatch):
@@ -37,7 +46,8 @@ def test_what_does_not_fit(tmp_path, monkeypatch):
     with pytest.raises(UserError, match="not between 0 and 1"):
         polylm.load(tmp_path, granularity=-0.1)
     with pytest.raises(UserError, match="without the confusions"):
-        Model(model.network, model.vocabulary, granularity=0.5)
+        Model(Bundle(model.network, model.vocabulary), granularity=0.5)
+    first_format(tmp_path)  # whose files had no sums
     (tmp_path / "vocabulary.tsv").write_text("".join((tmp_path / "vocabulary.tsv").open().readlines()[:-1]))
     with pytest.raises(UserError, match="do not belong together"):
         polylm.load(tmp_path)
@@ -59,12 +69,13 @@ def test_labels_are_saved(tmp_path):
     model.save_pretrained(tmp_path, labels=True)
     again = polylm.load(tmp_path, device="cpu")
     keys = [*again.vectors.keys, None]
-    assert again.labels(keys) == model.labels(keys)
+    assert again.lexicon.labels(keys) == model.lexicon.labels(keys)
     assert again.label("bank#1").count(" ") == 2
     assert again.label("river#1") == ""
     for _ in range(2):
         with pytest.raises(UserError, match="bank#9 is not a sense"):
             again.label("bank#9")
+    first_format(tmp_path)
     (tmp_path / "senses.npz").write_bytes(b"nothing")
     with pytest.raises(UserError, match=r"senses\.npz is damaged"):
         polylm.load(tmp_path)
@@ -73,14 +84,14 @@ def test_labels_are_saved(tmp_path):
 def test_word_lists_of_another_model_do_not_stay(tmp_path):
     make_model().save_pretrained(tmp_path, labels=True)
     make_model(seed=1).save_pretrained(tmp_path)
-    assert polylm.load(tmp_path).wordlists.tables() == {}
+    assert polylm.load(tmp_path).bundle.wordlists.tables() == {}
 
 
 def test_a_model_that_cannot_be_saved_takes_nothing_away(tmp_path):
     make_model().save_pretrained(tmp_path, labels=True)
     with pytest.raises(UserError):
         make_model().save_pretrained(tmp_path, precision="int4")
-    assert "labels" in polylm.load(tmp_path).wordlists.tables()
+    assert "labels" in polylm.load(tmp_path).bundle.wordlists.tables()
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="is a file"):
         make_model().save_pretrained(tmp_path / "file")
@@ -93,8 +104,7 @@ def test_substitutes_of_senses(tmp_path):
     table = np.zeros((rows, 4), dtype=np.uint16)
     first = int(model.network.inventory.first[vocabulary["bank"]])
     table[first + 1, :3] = [vocabulary[word] for word in ("river", "money", "river")]
-    model.wordlists = WordLists(substitutes=table)
-    model.save_pretrained(tmp_path)
+    Model(replace(model.bundle, wordlists=WordLists(substitutes=table))).save_pretrained(tmp_path)
     again = polylm.load(tmp_path, device="cpu")
     found = {sense.key: sense for sense in again.senses("bank")}
     assert found["bank#2"].substitutes == ["river", "money", "river"]
@@ -128,7 +138,7 @@ def test_precision(tmp_path):
 
 def test_a_pruned_model_reads_the_same_text(tmp_path):
     """Keys stay, merged senses stay merged, and int8 changes little."""
-    model = make_model(dial=0.5)
+    model = make_model(granularity=0.5)
     with torch.no_grad():
         rows = model.network.inventory.poly_rows[0]  # bank
         for share in (model.network.share_p, model.network.share_d):
@@ -138,7 +148,7 @@ def test_a_pruned_model_reads_the_same_text(tmp_path):
     assert "senses, granularity 0.5" in repr(model)
     small = model.prune(0.01)
     assert small.network.inventory.n_rows == model.network.inventory.n_rows - 1
-    assert small.keys_of(small.vocabulary["bank"]) == ["bank#2", "bank#3"]
+    assert small.lexicon.index.keys(small.vocabulary["bank"]) == ["bank#2", "bank#3"]
     assert [sense.members for sense in small.senses("bank")] == [["bank#2", "bank#3"]]
     assert [sense.key for sense in small.senses("bank", granularity=1.0)] == ["bank#2", "bank#3"]
     assert [sense.members for sense in small.senses("wait")] == [sense.members for sense in model.senses("wait")]
@@ -157,7 +167,7 @@ def test_a_pruned_model_reads_the_same_text(tmp_path):
 def test_the_dial_is_checked_when_it_is_turned():
     model = make_model()
     model.granularity = 0.5
-    assert model.dial(None) == 0.5
+    assert model.lexicon.at(None) == 0.5
     for wrong in (5, -1, "x", None):
         with pytest.raises(UserError, match="is not between 0 and 1"):
             model.granularity = wrong
@@ -170,7 +180,7 @@ def test_a_model_goes_to_other_processes_by_its_folder(tmp_path):
     make_model().save_pretrained(tmp_path)
     model = polylm.load(tmp_path, granularity=0.5, device="cpu")
     again = pickle.loads(pickle.dumps(model))
-    assert (again.folder, again.granularity) == (tmp_path, 0.5)
+    assert (again.bundle.folder, again.granularity) == (tmp_path, 0.5)
     assert again.tag("he sat on the bank") == model.tag("he sat on the bank")
 
 
@@ -226,7 +236,8 @@ def test_neighbours_that_are_far_off_are_no_label(monkeypatch):
     table = np.zeros((model.network.inventory.n_rows, 3), dtype=np.uint16)
     first = int(model.network.inventory.first[model.vocabulary["bank"]])
     table[first] = [model.vocabulary[word] for word in ("sat", "on", "by")]
-    model.wordlists = WordLists(substitutes=table)
+    lexicon = model.lexicon
+    lexicon.wordlists = WordLists(substitutes=table)
     far = [("money#1", 0.2), ("water#1", 0.2), ("it#1", 0.2)]
     monkeypatch.setattr(model.vectors, "nearest", lambda rows, topn: [far] * len(rows))
     assert model.label("bank#1") == "sat on by"
@@ -243,5 +254,5 @@ def test_words_that_are_several_and_keys_in_capitals(model):
 def test_a_read_out_that_the_model_does_not_have():
     model = make_model(disambiguation=False)
     with pytest.raises(UserError, match="has no disambiguation layer"):
-        model.tag("the bank", source="disambiguation")
+        model.tag("the bank", read_out="disambiguation")
     assert model.tag("the bank")[1].sense

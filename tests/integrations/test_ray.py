@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from polylm.errors import UserError
-from tests.evaluation.conftest import make_model
+from tests.shared.models import make_model
 
 pytestmark = pytest.mark.slow
 TEXTS = ["He sat on the bank of the river.", "Cold water.", ""]
@@ -33,7 +33,7 @@ def folders(tmp_path):
     parquet.write_table(table, tmp_path / "texts" / "a.parquet")
     (tmp_path / "texts" / "b.txt.gz").write_bytes(gzip.compress("\n".join(TEXTS).encode()))
     (tmp_path / "texts" / "c.txt").write_text("")
-    make_model(dial=0.5).save_pretrained(tmp_path / "model")
+    make_model(granularity=0.5).save_pretrained(tmp_path / "model")
     return tmp_path
 
 
@@ -52,7 +52,7 @@ def test_a_folder(cluster, folders):
 
     out = tag_folder(folders / "texts", folders / "out", model=folders / "model", workers=1)
     assert [path.name for path in out] == ["a.parquet", "b.txt.gz.parquet", "c.txt.parquet"]
-    model = make_model(dial=0.5)
+    model = make_model(granularity=0.5)
     rows = parquet.read_table(out[0]).to_pylist()
     assert [row["id"] for row in rows] == [1, 2, 3]
     assert [found(row) for row in rows] == [expected(model, text) for text in TEXTS]
@@ -71,7 +71,7 @@ def test_a_data_set(cluster, folders):
 
     dataset = cluster.data.from_items([{"said": text} for text in TEXTS])
     rows = tag_dataset(dataset, column="said", model=folders / "model", workers=1).take_all()
-    model = make_model(dial=0.5)
+    model = make_model(granularity=0.5)
     assert {row["said"]: found(row) for row in rows} == {text: expected(model, text) for text in TEXTS}
 
 

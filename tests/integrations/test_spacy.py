@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.evaluation.conftest import make_model
+from tests.shared.models import make_model
 
 pytestmark = pytest.mark.slow
 TEXTS = ["He sat on the banks of the river.", "", "  Cold water,\n\nand the bank", "zyzzyva"]
@@ -11,7 +11,7 @@ TEXTS = ["He sat on the banks of the river.", "", "  Cold water,\n\nand the bank
 @pytest.fixture
 def nlp(tmp_path):
     spacy = pytest.importorskip("spacy")
-    make_model(dial=0.5).save_pretrained(tmp_path)
+    make_model(granularity=0.5).save_pretrained(tmp_path)
     nlp = spacy.blank("en")
     nlp.add_pipe("polylm", config={"model": str(tmp_path), "device": "cpu"})  # found by its entry point
     return nlp
@@ -24,7 +24,7 @@ def test_senses_equal_the_librarys(nlp, tmp_path):
     for doc, text in zip(nlp.pipe(TEXTS), TEXTS, strict=True):
         assert doc.text == text
         words = [token.text for token in doc if not token.is_space]
-        for token, expected in zip((t for t in doc if not t.is_space), model.tag(words), strict=True):
+        for token, expected in zip((t for t in doc if not t.is_space), model.tag_tokens(words), strict=True):
             assert token._.sense == expected.sense
             assert token._.senses == expected.distribution
         assert all(token._.sense is None for token in doc if token.is_space)

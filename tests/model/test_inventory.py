@@ -21,22 +21,15 @@ def test_rows_are_each_words_own(n_senses, data):
     assert inventory.poly_words.tolist() == [w for w, n in enumerate(n_senses) if n > 1]
 
 
-def test_keys_and_selection_keep_numbers():
+def test_selection_keeps_numbers():
     inventory = SenseInventory([1, 3, 2], excluded=[0])
-    assert inventory.keys(["[PAD]", "bank", "rock"]) == ["[PAD]#1", "bank#1", "bank#2", "bank#3", "rock#1", "rock#2"]
+    assert inventory.numbers.tolist() == [1, 1, 2, 3, 1, 2]
     kept = inventory.select(torch.tensor([True, True, False, True, False, True]))
-    assert kept.keys(["[PAD]", "bank", "rock"]) == ["[PAD]#1", "bank#1", "bank#3", "rock#2"]
+    assert kept.numbers.tolist() == [1, 1, 3, 2]
     assert kept.excluded == (0,)
     assert kept.predicted.tolist() == [False, True, True, True]
     with pytest.raises(UserError, match="at least one sense"):
         inventory.select(torch.tensor([True, False, False, False, True, True]))
-
-
-def test_from_counts():
-    inventory = SenseInventory.from_counts(
-        [900, 900, 50, 40, 500], least=100, senses=4, focus=[3], given={4: 2}, excluded=[0]
-    )
-    assert inventory.n_senses.tolist() == [1, 4, 1, 4, 2]
 
 
 def test_wrong_inventories():

@@ -2,11 +2,12 @@
 
 import pytest
 import torch
+from benchmarks import planted_words as planted
 
-from polylm.model.checkpoint import from_pretrained, save_pretrained
-from polylm.model.granularity import Confusion
-from polylm.model.substitutes import mean_gaps, nearest_in_gaps
-from tests.model import planted
+from polylm.bundle.weights import from_tensors, to_tensors
+from polylm.model.pruning import pruned
+from polylm.senses.merge_tree import Confusion
+from polylm.senses.substitutes import mean_gaps, nearest_in_gaps
 
 pytestmark = pytest.mark.slow
 STEPS = 500
@@ -23,11 +24,11 @@ def without_distinctness():
     return planted.train(model, STEPS, seed=0)
 
 
-def granularity_of(model):
+def tree_of(model):
     forms, q, _ = planted.occurrences(model, seed=1, n_texts=12_000)
     confusion = Confusion(model.inventory)
     confusion.add(forms, q)
-    return confusion.granularity()
+    return confusion.merge_tree()
 
 
 def test_transformer_separates_meanings(transformer):
@@ -73,37 +74,36 @@ def test_distinctness_makes_one_sense_stand_out(transformer, without_distinctnes
 @pytest.mark.parametrize("name", ["transformer", "without_distinctness"])
 def test_a_middle_granularity_gives_the_two_planted_senses(name, request):
     model = request.getfixturevalue(name)
-    granularity = granularity_of(model)
-    merged = granularity.merge(model.inventory.poly_words, granularity.shares, 0.6)
+    tree = tree_of(model)
+    merged = tree.merge(model.inventory.poly_words, tree.shares, 0.6)
     two = (merged > 0.05).sum(dim=1) == 2
     assert two.float().mean() >= 0.95
     forms, q, side = planted.occurrences(model)
-    assert planted.separation(forms, granularity.merge(forms, q, 0.6).argmax(1), side) >= 0.95
+    assert planted.separation(forms, tree.merge(forms, q, 0.6).argmax(1), side) >= 0.95
 
 
 def test_the_dial_has_work_to_do(without_distinctness):
     """Without distinctness more than two senses share a meaning, until they are merged."""
-    granularity = granularity_of(without_distinctness)
-    assert ((granularity.shares > 0.05).sum(dim=1) > 2).float().mean() > 0.3
+    tree = tree_of(without_distinctness)
+    assert ((tree.shares > 0.05).sum(dim=1) > 2).float().mean() > 0.3
 
 
 def test_int8_changes_no_top_sense(transformer, tmp_path):
-    save_pretrained(transformer, tmp_path, precision="int8")
-    small, _ = from_pretrained(tmp_path)
+    tensors = to_tensors(transformer, None, "int8")
+    small, _ = from_tensors(tensors, transformer.config, transformer.inventory.excluded, tmp_path)
     tops = [planted.occurrences(model, n_texts=20_000)[1].argmax(1) for model in (transformer, small)]
     assert (tops[0] == tops[1]).float().mean() >= 0.995
 
 
 def test_pruning_keeps_answers(transformer):
-    pruned = transformer.prune()
-    assert pruned.inventory.n_rows < transformer.inventory.n_rows
-    forms, q, side = planted.occurrences(pruned)
+    smaller = pruned(transformer)
+    assert smaller.inventory.n_rows < transformer.inventory.n_rows
+    forms, q, side = planted.occurrences(smaller)
     assert planted.separation(forms, q.argmax(1), side) >= 0.95
-    before = transformer.inventory.keys([str(w) for w in range(transformer.inventory.n_words)])
-    after = pruned.inventory.keys([str(w) for w in range(pruned.inventory.n_words)])
+    before, after = (model.inventory.numbers.tolist() for model in (transformer, smaller))
     _, q_before, _ = planted.occurrences(transformer)
     same = [
-        before[int(transformer.inventory.first[form]) + a] == after[int(pruned.inventory.first[form]) + b]
+        before[int(transformer.inventory.first[form]) + a] == after[int(smaller.inventory.first[form]) + b]
         for form, a, b in zip(forms.tolist(), q_before.argmax(1).tolist(), q.argmax(1).tolist(), strict=True)
     ]
     assert torch.tensor(same).float().mean() >= 0.99

@@ -8,22 +8,9 @@ from polylm.model.config import ModelConfig
 from polylm.model.contextualizer import register_contextualizer
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
+from polylm.model.pruning import order_senses, pruned
 from tests.model import reference
-
-N_SENSES = [1, 1, 3, 1, 2, 4, 1, 2]  # words 0 and 1 are pad and mask
-EXCLUDED = (0, 1)
-MASK = 1
-SMALL = {"d_model": 8, "d_filter": 16, "n_heads": 2, "n_layers_d": 1, "n_layers_p": 2, "max_length": 16}
-
-
-def make(seed=0, n_senses=N_SENSES, dtype=torch.float64, **changes):
-    torch.manual_seed(seed)
-    model = PolyLM(ModelConfig(**{**SMALL, **changes}), SenseInventory(n_senses, excluded=EXCLUDED)).to(dtype)
-    with torch.no_grad():
-        model.bias.normal_()
-        model.lambda_logits.normal_()
-    return model
-
+from tests.shared.networks import EXCLUDED, N_SENSES, make
 
 TEXTS = torch.tensor([[2, 3, 4, 5, 6, 7], [5, 5, 2, 7, 3, 4]])
 MASKED = torch.tensor([[2, 1, 4, 1, 6, 7], [5, 1, 2, 2, 3, 4]])
@@ -237,19 +224,19 @@ def test_shares_follow_use_and_pruning_keeps_answers():
     model.share_p.fill_(1)
     model.share_d.fill_(1)
     model.share_p[10] = model.share_d[10] = 0
-    pruned = model.prune()
-    assert pruned.inventory.n_rows == sum(N_SENSES) - 1
-    assert pruned.inventory.numbers[8:11].tolist() == [1, 2, 4]
-    assert pruned.inventory.excluded == EXCLUDED
-    assert pruned.offset_words.tolist() == [5]
-    torch.testing.assert_close(pruned.word_vectors(), model.word_vectors())
+    smaller = pruned(model)
+    assert smaller.inventory.n_rows == sum(N_SENSES) - 1
+    assert smaller.inventory.numbers[8:11].tolist() == [1, 2, 4]
+    assert smaller.inventory.excluded == EXCLUDED
+    assert smaller.offset_words.tolist() == [5]
+    torch.testing.assert_close(smaller.word_vectors(), model.word_vectors())
     for read in (lambda m: m.prediction_probs(MASKED, TEXTS), lambda m: m.disambiguation_probs(TEXTS)):
-        before, after = read(model), read(pruned)
+        before, after = read(model), read(smaller)
         of_five = TEXTS == 5
         torch.testing.assert_close(before[of_five][:, [0, 1, 3]], after[of_five][:, :3])
         torch.testing.assert_close(before[~of_five][:, :3], after[~of_five][:, :3])
-    again = pruned.prune()
-    assert again.inventory == pruned.inventory
+    again = pruned(smaller)
+    assert again.inventory == smaller.inventory
     torch.testing.assert_close(again.word_vectors(), model.word_vectors())
 
 
@@ -351,7 +338,7 @@ def test_senses_are_ordered_by_share():
     model.share_p.copy_(torch.rand(len(model.share_p)))
     model.share_d.copy_(model.share_p)
     shares, q = model.shares().clone(), model.disambiguation_probs(TEXTS)
-    model.order_senses()
+    order_senses(model)
     for word, n in enumerate(N_SENSES):
         first = sum(N_SENSES[:word])
         assert (model.shares()[first : first + n].diff() <= 0).all()
@@ -360,7 +347,7 @@ def test_senses_are_ordered_by_share():
     torch.testing.assert_close(model.disambiguation_probs(TEXTS).sort(-1).values, q.sort(-1).values)
     model.share_p[10] = model.share_d[10] = 0
     with pytest.raises(ValueError, match="order them before pruning"):
-        model.prune().order_senses()
+        order_senses(pruned(model))
 
 
 def test_papers_bert_has_dropout():
@@ -406,8 +393,8 @@ def test_what_a_pruned_model_reads_of_a_word_stays():
         model.share_d.fill_(1)
         model.share_p[10] = model.share_d[10] = 0
     before = model.word_vectors().detach()
-    pruned = model.prune().eval()
-    assert pruned.inventory.n_rows == model.inventory.n_rows - 1
-    torch.testing.assert_close(pruned.word_vectors().detach(), before)
-    pruned.keep_inputs()
-    torch.testing.assert_close(pruned._inputs(), before)
+    smaller = pruned(model).eval()
+    assert smaller.inventory.n_rows == model.inventory.n_rows - 1
+    torch.testing.assert_close(smaller.word_vectors().detach(), before)
+    smaller.keep_inputs()
+    torch.testing.assert_close(smaller._inputs(), before)

@@ -84,9 +84,9 @@ def test_development_scores(english, data):
     from polylm.evaluation.wsi import evaluate
 
     trial = semeval2013.read_trial(data / "eval" / "semeval2013-trial")
-    assert evaluate(trial, PolyLMSystem(english), baselines=False).scores.totals["avg"] > 0.165
+    assert evaluate(trial, PolyLMSystem(english.reader, english.lexicon), baselines=False).scores.totals["avg"] > 0.165
     dev = own.read(data / "eval" / "wsi-dev.jsonl.xz")
-    assert evaluate(dev, PolyLMSystem(english), baselines=False).scores.totals["avg"] > 0.70
+    assert evaluate(dev, PolyLMSystem(english.reader, english.lexicon), baselines=False).scores.totals["avg"] > 0.70
 
 
 def test_substitutes_tell_senses_apart(english):
@@ -104,7 +104,8 @@ def test_substitutes_tell_senses_apart(english):
     ],
 )  # fmt: skip
 def test_what_a_form_mostly_stands_for(english, form, usual):
-    assert english.usual(form) == usual
-    assert english.usual(usual) == usual
+    lookup = english.lexicon.lookup
+    assert lookup(form).word == lookup(usual).word == usual
     assert english.similarity(form, "river") == english.similarity(usual, "river")
-    assert english.senses(form)[0].key.startswith(f"{english.lemma_of(form)}#")  # which takes it as it stands
+    assert english.senses(form) == english.senses(usual)
+    assert english.senses(form, as_is=True)[0].key.startswith(f"{lookup(form).form}#")

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from polylm.evaluation.report import PUBLISHED
-from tests.evaluation.conftest import make_model, own_file, semeval2010_folder, semeval2013_folder  # noqa: F401
+from tests.shared.models import make_model
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "tables.py"
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def data(tmp_path, semeval2010_folder, semeval2013_folder, own_file):  # noqa: F811
+def data(tmp_path, semeval2010_folder, semeval2013_folder, own_file):
     assert {semeval2010_folder.parent, semeval2013_folder.parent} == {tmp_path}
     (tmp_path / "wsi-dev.jsonl.xz").write_bytes(lzma.compress(own_file.read_bytes()))
     for seed, name in enumerate(("full", "no-distinctness", "no-disambiguation")):
         dial, layer = 0.3 if name == "full" else 1.0, name != "no-disambiguation"
-        make_model(seed=seed, dial=dial, disambiguation=layer).save_pretrained(tmp_path / "runs" / name)
+        make_model(seed=seed, granularity=dial, disambiguation=layer).save_pretrained(tmp_path / "runs" / name)
     return tmp_path
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from polylm.text.tagger import CompactTagger
-from tests.conftest import make_lines
+from tests.shared.texts import make_lines
 
 RECIPE = Path(__file__).parents[2] / "recipes" / "train_tagger.py"
 

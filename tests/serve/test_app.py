@@ -100,7 +100,7 @@ def test_a_key_is_looked_up_as_its_word(client):
 def test_it_listens_where_it_was_told_to(model, monkeypatch, capsys):
     heard = []
     monkeypatch.setattr("polylm.load", lambda *arguments, **named: model)
-    monkeypatch.setattr("polylm.serve.app.serve", lambda model, host, port: heard.append((host, port)))
+    monkeypatch.setattr("polylm.serve.app.listen", lambda model, host, port: heard.append((host, port)))
     with pytest.raises(SystemExit):
         main(["serve", "--port", "18765"])
     with pytest.raises(SystemExit):
@@ -123,9 +123,9 @@ def test_a_port_in_use():
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        with pytest.raises(UserError, match="choose another --port"):
+        with pytest.raises(UserError, match="choose another port or host"):
             check_port("127.0.0.1", port)
-    with pytest.raises(UserError, match="choose another --host"):
+    with pytest.raises(UserError, match="choose another host"):
         check_port("no such host", 8765)
 
 

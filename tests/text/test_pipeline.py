@@ -2,6 +2,7 @@ import json
 import random
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polylm.errors import UserError
-from polylm.text.analyzer import LINE, Analyzer
+from polylm.symbols import LINE
+from polylm.text.analyzer import Analyzer
 from polylm.text.lemmatizer import Lemmatizer
-from polylm.text.pipeline import TextPipeline, TextSettings
+from polylm.text.pipeline import TextPipeline
+from polylm.text.settings import TextSettings
 from polylm.text.tagger import CompactTagger
-from tests.conftest import SENTENCES, make_lines
+from tests.shared.texts import SENTENCES, make_lines
 
 PIPELINE = TextPipeline()
 SURFACE = TextPipeline(settings=TextSettings(lemmatize=False))
@@ -41,12 +44,9 @@ def test_ids_and_alignment(pipeline):
     tokens = pipeline.encode(text)
     assert tokens.ids.tolist() == [4, 5, 6, 7, 8, 1, 3, 4, 5, 1]
     assert [word.text for word in tokens.words] == ["The", "banks", "fell", ",", "the", "BANK", "."]
-    assert tokens.word_of_id.tolist() == [0, 1, 1, 2, 2, 3, -1, 4, 5, 6]
     assert tokens.id_of_word.tolist() == [0, 1, 3, 5, 7, 8, 9]
     assert tokens.ids_of(1) == slice(1, 3)
     assert tokens.ids_of(5) == slice(8, 9)
-    assert tokens.span_of(2) == (4, 9)
-    assert tokens.span_of(6) is None
     assert tokens.word_at(4) == tokens.word_at(8) == 1
     assert tokens.word_at(9) is None
     assert tokens.word_at(len(text)) is None
@@ -56,7 +56,7 @@ def test_words_that_are_tokens(pipeline):
     tokens = pipeline.encode(["The", "banks", "fell"])
     assert tokens.text == "The banks fell"
     assert tokens.ids.tolist() == [4, 5, 6, 7, 8]
-    assert tokens.span_of(1) == (4, 9)
+    assert tokens.id_of_word.tolist() == [0, 1, 3]
 
 
 def test_empty(pipeline):
@@ -67,15 +67,18 @@ def test_empty(pipeline):
 @settings(max_examples=100)
 @given(st.text() | st.lists(st.sampled_from(SENTENCES)).map("\n".join))
 def test_alignment_is_lossless_both_ways(text):
-    tokens = TextPipeline.encode(_with_vocabulary(PIPELINE), text)
+    pipeline = _with_vocabulary(PIPELINE)
+    tokens = pipeline.encode(text)
     assert "".join(text[w.start : w.end] for w in tokens.words) == "".join(text.split())
     for index, word in enumerate(tokens.words):
         assert text[word.start : word.end] == word.text
         assert tokens.word_at(word.start) == tokens.word_at(word.end - 1) == index
-        assert (tokens.word_of_id[tokens.ids_of(index)] == index).all()
-    for position, index in enumerate(tokens.word_of_id):
-        assert (tokens.span_of(position) is None) == (index == -1)
-    assert (tokens.word_of_id >= 0).sum() == len(tokens.words) + sum(word.marker is not None for word in tokens.words)
+    slices = [tokens.ids_of(index) for index in range(len(tokens.words))]
+    assert all(one.stop <= other.start for one, other in pairwise(slices))
+    of_words = {place for one in slices for place in range(one.start, one.stop)}
+    marks = [place for place in range(len(tokens.ids)) if place not in of_words]
+    assert all(tokens.ids[place] == pipeline.vocabulary[LINE] for place in marks)
+    assert len(of_words) == len(tokens.words) + sum(word.marker is not None for word in tokens.words)
 
 
 @settings(max_examples=60)

@@ -5,8 +5,9 @@ import torch
 
 from polylm.corpus.shards import PreparedCorpus
 from polylm.errors import UserError
-from polylm.training.batches import LINE, MASK, Batches, Text, _chances
-from tests.training.conftest import settings
+from polylm.symbols import LINE_ID, MASK_ID
+from polylm.training.batches import Batches, Text, _chances
+from tests.shared.corpora import settings
 
 LENGTH = 22
 
@@ -14,19 +15,19 @@ LENGTH = 22
 def make(corpus, *, rank=0, n_ranks=1, **changes):
     prepared = PreparedCorpus(corpus)
     text = Text.load(prepared, changes.pop("held_out", 0.02), LENGTH, torch.device("cpu"))
-    words, counts, n_senses = prepared.vocabulary()
-    n_senses = torch.tensor(n_senses)
-    predicted = torch.ones(len(words), dtype=torch.bool)
-    predicted[[0, MASK, LINE]] = False
+    vocabulary, config = prepared.vocabulary(), settings(**changes)
+    predicted = torch.ones(len(vocabulary), dtype=torch.bool)
+    predicted[[0, MASK_ID, LINE_ID]] = False
     return Batches(
         text,
-        settings(**changes),
+        config.batches,
+        seed=config.seed,
         length=LENGTH,
-        n_words=len(words),
-        polysemous=n_senses > 1,
+        n_words=len(vocabulary),
+        polysemous=torch.tensor(vocabulary.n_senses) > 1,
         predicted=predicted,
         device=torch.device("cpu"),
-        counts=torch.tensor(counts),
+        counts=torch.tensor(vocabulary.counts),
         rank=rank,
         n_ranks=n_ranks,
     )
@@ -75,14 +76,14 @@ def test_targets_and_masks(corpus):
     at = batch.words.flatten()[batch.targets]
     now = batch.masked.flatten()[batch.targets]
     used = batch.weights > 0
-    assert (at[used] != LINE).all()
+    assert (at[used] != LINE_ID).all()
     assert used.float().mean() * batches.n_targets / LENGTH == pytest.approx(0.15, abs=0.03)
-    share = [(now[used] == MASK).float().mean(), (now[used] == at[used]).float().mean()]
+    share = [(now[used] == MASK_ID).float().mean(), (now[used] == at[used]).float().mean()]
     assert share == pytest.approx([0.8, 0.1], abs=0.03)
     untouched = torch.ones(batch.words.numel(), dtype=torch.bool)
     untouched[batch.targets[used]] = False
     assert torch.equal(batch.masked.flatten()[untouched], batch.words.flatten()[untouched])
-    assert now.min() >= MASK
+    assert now.min() >= MASK_ID
     polysemous = batches.polysemous[at[used]].sum()
     assert (int(batch.totals[0]), int(batch.totals[1])) == (int(used.sum()), int(polysemous))
 
@@ -103,7 +104,7 @@ def test_lines_can_be_respected(corpus):
     expected, number = [], 1
     for word in row:
         expected.append(number)
-        number += word == LINE
+        number += word == LINE_ID
     assert segments == expected
 
 

@@ -8,8 +8,9 @@ from polylm.training import clock as clock_module
 from polylm.training.clock import FAR, Clock
 from polylm.training.config import TrainConfig
 from polylm.training.distributed import Ranks
+from polylm.training.step import Step
 from polylm.training.trainer import Trainer
-from tests.training.conftest import TINY, settings
+from tests.shared.corpora import TINY, settings
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def hands(monkeypatch):
 
 
 def test_the_share_is_extrapolated_between_readings(hands):
-    clock, ranks = Clock(TrainConfig(seconds=1000)), Ranks()
+    clock, ranks = Clock(TrainConfig.flat(seconds=1000)), Ranks()
     clock.start()
     hands.now += 1
     clock.read(10, ranks)
@@ -33,7 +34,7 @@ def test_the_share_is_extrapolated_between_readings(hands):
 
 
 def test_a_pause_counts_but_is_no_measure_of_a_step(hands):
-    clock, ranks = Clock(TrainConfig(seconds=1000)), Ranks()
+    clock, ranks = Clock(TrainConfig.flat(seconds=1000)), Ranks()
     clock.start()
     hands.now += 1
     clock.read(10, ranks)
@@ -44,7 +45,7 @@ def test_a_pause_counts_but_is_no_measure_of_a_step(hands):
 
 
 def test_the_end_is_never_extrapolated(hands):
-    clock, ranks = Clock(TrainConfig(seconds=10)), Ranks()
+    clock, ranks = Clock(TrainConfig.flat(seconds=10)), Ranks()
     clock.start()
     hands.now += 9.99
     clock.read(1, ranks)
@@ -55,7 +56,7 @@ def test_the_end_is_never_extrapolated(hands):
 
 
 def test_steps_as_budget_need_no_clock(hands):
-    clock = Clock(TrainConfig(steps=10))
+    clock = Clock(TrainConfig.flat(steps=10))
     clock.start()
     hands.now += 1e6
     assert clock.share(5) == 0.5
@@ -66,16 +67,17 @@ def test_steps_as_budget_need_no_clock(hands):
 @pytest.mark.parametrize("log_every", [10, 200])
 def test_a_slow_step_does_not_end_a_run(corpus, tmp_path, hands, monkeypatch, log_every):
     """The first step of each phase, which is compiled, and one in between, take six seconds each, of 60."""
-    train_step, slow = Trainer._train_step, {}
+    train_step, slow = Step.__call__, {}
 
-    def timed(self, now):
-        hands.now += 6 if slow.setdefault(self.phase, self.step) == self.step or self.step == 30 else 0.25
-        return train_step(self, now)
+    def timed(self, batches, now):
+        phase, step = self.state.phase, self.state.step
+        hands.now += 6 if slow.setdefault(phase, step) == step or step == 30 else 0.25
+        return train_step(self, batches, now)
 
-    monkeypatch.setattr(Trainer, "_train_step", timed)
+    monkeypatch.setattr(Step, "__call__", timed)
     changes = {"steps": None, "seconds": 60, "checkpoint_steps": None, "log_every": log_every, "batch_tokens": 2 * 22}
-    trainer = Trainer(corpus, tmp_path / "run", TINY, settings(**changes), device="cpu", quiet=True)
-    summary = trainer.run()
+    trainer = Trainer(corpus, tmp_path / "run", TINY, settings(**changes), device="cpu")
+    summary = trainer.train()
     # The first step of all is not counted; of what is, two steps take 12 s and the others the rest.
     assert summary["seconds"] == pytest.approx(60, abs=0.5)
     assert summary["steps"] == pytest.approx(1 + 2 + 48 / 0.25, abs=2)
@@ -83,22 +85,22 @@ def test_a_slow_step_does_not_end_a_run(corpus, tmp_path, hands, monkeypatch, lo
 
 @pytest.mark.slow
 def test_a_slow_first_step_after_a_kill_does_not_end_a_run(corpus, tmp_path, hands, monkeypatch):
-    train_step = Trainer._train_step
+    train_step = Step.__call__
     changes = {"steps": None, "seconds": 60, "checkpoint_steps": None, "log_every": 50, "batch_tokens": 2 * 22}
     changes |= {"checkpoint_every": 1e9}
     pace = {0: 0.5}
 
-    def timed(self, now):
-        hands.now += pace.get(self.step, 0.25)
-        return train_step(self, now)
+    def timed(self, batches, now):
+        hands.now += pace.get(self.state.step, 0.25)
+        return train_step(self, batches, now)
 
-    monkeypatch.setattr(Trainer, "_train_step", timed)
-    trainer = Trainer(corpus, tmp_path / "run", TINY, settings(**changes), device="cpu", quiet=True)
+    monkeypatch.setattr(Step, "__call__", timed)
+    trainer = Trainer(corpus, tmp_path / "run", TINY, settings(**changes), device="cpu")
     trainer.stop_after = 100
-    trainer.run()
-    trainer._checkpoint()
-    assert trainer.clock.share(100) == pytest.approx(99 / 240, abs=0.01)
+    trainer.train()
+    trainer.run.checkpoint()
+    assert trainer.run.state.share == pytest.approx(99 / 240, abs=0.01)
     pace[100] = 20
-    trainer = Trainer(corpus, tmp_path / "run", TINY, settings(**changes), device="cpu", resume=True, quiet=True)
-    summary = trainer.run()
+    trainer = Trainer(corpus, tmp_path / "run", TINY, settings(**changes), device="cpu", resume=True)
+    summary = trainer.train()
     assert summary["steps"] == pytest.approx(1 + 1 + 40 / 0.25, abs=2)

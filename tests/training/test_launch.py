@@ -10,6 +10,7 @@ from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
 from polylm.training import launch
 from polylm.training.config import TrainConfig, defaults_for
+from polylm.training.launch import TrainRequest, parse_settings
 from polylm.training.trainer import Trainer
 
 SETTINGS = {
@@ -25,14 +26,14 @@ SETTINGS = {
 def test_a_lower_rate_is_said_once(corpus, tmp_path):
     """A run that is taken up goes on with what was last changed, not with the defaults of its size."""
     out = tmp_path / "run"
-    config = TrainConfig(**{**defaults_for("tiny", "cpu"), **SETTINGS, "steps": 8, "checkpoint_steps": 2})
-    begun = Trainer(corpus, out, ModelConfig.tiny(max_length=22), config, device="cpu", quiet=True)
+    config = TrainConfig.flat(**{**defaults_for("tiny", "cpu"), **SETTINGS, "steps": 8, "checkpoint_steps": 2})
+    begun = Trainer(corpus, out, ModelConfig.tiny(max_length=22), config, device="cpu")
     begun.stop_after = 3
-    begun.run()
-    given = [f"{name}={value}" for name, value in SETTINGS.items()] + ["max_length=22", "checkpoint_steps=2"]
+    begun.train()
+    given = {**SETTINGS, "max_length": 22, "checkpoint_steps": 2}
 
     def go_on(**more):
-        launch.train(corpus, out, size="tiny", steps=8, resume=True, settings=given, device="cpu", quiet=True, **more)
+        TrainRequest(corpus, out, size="tiny", steps=8, resume=True, settings=given, device="cpu", **more).run()
         return json.loads((out / "run.json").read_text())["train"]["learning_rate"]
 
     trainer = Trainer(
@@ -41,11 +42,10 @@ def test_a_lower_rate_is_said_once(corpus, tmp_path):
         ModelConfig.tiny(max_length=22),
         config.with_changes(learning_rate=1e-4),
         device="cpu",
-        quiet=True,
         resume=True,
     )
     trainer.stop_after = 5
-    trainer.run()
+    trainer.train()
     assert go_on() == 1e-4
     assert (out / "training.json").is_file()
 
@@ -57,20 +57,20 @@ def test_a_model_that_is_gone_on_from_keeps_its_shape():
     assert launch._shape("tiny", {}, network) == ("tiny", network.config)
     with pytest.raises(UserError, match="has max_length = 22: it cannot be 64"):
         launch._shape(None, {"max_length": 64}, network)
-    with pytest.raises(UserError, match="like tiny: leave --size large away"):
+    with pytest.raises(UserError, match="like tiny: leave size='large' away"):
         launch._shape("large", {}, network)
 
 
 def test_a_run_that_is_taken_up_has_its_budget(corpus, tmp_path):
-    given = [f"{name}={value}" for name, value in SETTINGS.items()] + ["max_length=22"]
-    about = {"size": "tiny", "settings": given, "device": "cpu", "quiet": True, "resume": True}
+    given = {**SETTINGS, "max_length": 22}
+    about = {"size": "tiny", "settings": given, "device": "cpu", "resume": True}
     with pytest.raises(UserError, match="say how long to train"):
-        launch.train(corpus, tmp_path / "run", **about)
-    config = TrainConfig(**{**defaults_for("tiny", "cpu"), **SETTINGS, "steps": 4})
-    begun = Trainer(corpus, tmp_path / "run", ModelConfig.tiny(max_length=22), config, device="cpu", quiet=True)
+        TrainRequest(corpus, tmp_path / "run", **about).run()
+    config = TrainConfig.flat(**{**defaults_for("tiny", "cpu"), **SETTINGS, "steps": 4})
+    begun = Trainer(corpus, tmp_path / "run", ModelConfig.tiny(max_length=22), config, device="cpu")
     begun.stop_after = 1
-    begun.run()
-    summary = launch.train(corpus, tmp_path / "run", **about)
+    begun.train()
+    summary = TrainRequest(corpus, tmp_path / "run", **about).run()
     assert summary["steps"] == 4
     assert summary["seconds"] > 0
 
@@ -82,29 +82,34 @@ def test_an_option_goes_before_a_setting_and_that_before_the_file(corpus, tmp_pa
         def __init__(self, data, out, model_config, config, **_):
             seen.append(config)
 
-        def run(self):
+        def train(self):
             return {}
 
     monkeypatch.setattr(launch, "Trainer", Told)
     file = tmp_path / "config.json"
     file.write_text(json.dumps({"seed": 1, "clip": 1.1, "keep": 7}))
-    options = {"config": file, "settings": ["seed=2", "clip=2.2"], "flags": {"seed": 3}, "checkpoint_every": "90s"}
-    launch.train(corpus, tmp_path / "run", size="tiny", steps=2, device="cpu", **options)
-    assert (seen[0].seed, seen[0].clip, seen[0].keep, seen[0].checkpoint_every) == (3, 2.2, 7, 90)
+    options = {"config": file, "settings": parse_settings(["seed=3", "clip=2.2"]), "checkpoint_every": "90s"}
+    TrainRequest(corpus, tmp_path / "run", size="tiny", steps=2, device="cpu", **options).run()
+    machine = seen[0].machine
+    assert (seen[0].seed, seen[0].optimization.clip, machine.keep, machine.checkpoint_every) == (3, 2.2, 7, 90)
+    with pytest.raises(UserError, match="there is no setting 'speed'"):
+        TrainRequest(corpus, tmp_path / "run", settings={"speed": 9})
+    with pytest.raises(UserError, match="'soon' is not a time"):
+        TrainRequest(corpus, tmp_path / "run", budget="soon")
 
 
 @pytest.mark.slow
 def test_what_was_said_once_need_not_be_said_again(corpus, tmp_path):
     """A run that is taken up has the size and the settings that it was begun with."""
     out = tmp_path / "run"
-    given = [f"{name}={value}" for name, value in SETTINGS.items()] + ["max_length=22", "checkpoint_steps=2"]
-    config = TrainConfig(**{**defaults_for("tiny", "cpu"), **SETTINGS, "steps": 6, "checkpoint_steps": 2})
-    begun = Trainer(corpus, out, ModelConfig.tiny(max_length=22), config, device="cpu", quiet=True)
+    given = {**SETTINGS, "max_length": 22, "checkpoint_steps": 2}
+    config = TrainConfig.flat(**{**defaults_for("tiny", "cpu"), **SETTINGS, "steps": 6, "checkpoint_steps": 2})
+    begun = Trainer(corpus, out, ModelConfig.tiny(max_length=22), config, device="cpu")
     begun.stop_after = 3
-    begun.run()
+    begun.train()
     with pytest.raises(UserError, match="was begun with batch_tokens"):
-        launch.train(corpus, out, resume=True, settings=["batch_tokens=44"], device="cpu", quiet=True)
-    assert launch.train(corpus, out, resume=True, device="cpu", quiet=True)["steps"] == 6
+        TrainRequest(corpus, out, resume=True, settings={"batch_tokens": 44}, device="cpu").run()
+    assert TrainRequest(corpus, out, resume=True, device="cpu").run()["steps"] == 6
     whole = tmp_path / "whole"
-    launch.train(corpus, whole, size="tiny", steps=6, settings=given, device="cpu", quiet=True)
+    TrainRequest(corpus, whole, size="tiny", steps=6, settings=given, device="cpu").run()
     assert (out / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()

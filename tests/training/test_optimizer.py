@@ -6,9 +6,9 @@ from torch import nn
 
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
-from polylm.training.config import TrainConfig
+from polylm.training.config import OptimizationConfig
 from polylm.training.optimizer import Muon, Optimizer, orthogonalized
-from tests.training.conftest import TINY, settings
+from tests.shared.corpora import TINY, settings
 
 
 def test_orthogonalized():
@@ -54,7 +54,7 @@ def test_state_goes_round(name):
     torch.manual_seed(0)
     model = PolyLM(TINY, SenseInventory([1, 1, 1, 1, 3, 3], excluded=[0, 2, 3]))
     other = PolyLM(TINY, SenseInventory([1, 1, 1, 1, 3, 3], excluded=[0, 2, 3]))
-    first = Optimizer(model, settings(optimizer=name))
+    first = Optimizer(model, settings(optimizer=name).optimization)
     first.set_rate(0.5)
 
     def step(model, optimizer, seed):
@@ -66,7 +66,7 @@ def test_state_goes_round(name):
     for seed in range(3):
         step(model, first, seed)
     other.load_state_dict(model.state_dict())
-    second = Optimizer(other, settings(optimizer=name))
+    second = Optimizer(other, settings(optimizer=name).optimization)
     second.set_rate(0.5)
     second.load({key: value.clone() for key, value in first.state().items()})
     for seed in range(3, 6):
@@ -81,7 +81,7 @@ def test_a_rate_of_zero_is_zero():
     model = nn.Module()
     model.q = nn.Linear(4, 4)
     for muon_rate, expected in ((None, 0.01), (0.0, 0.0), (0.5, 0.5)):
-        optimizer = Optimizer(model, TrainConfig(steps=1, learning_rate=0.01, muon_rate=muon_rate))
+        optimizer = Optimizer(model, OptimizationConfig(learning_rate=0.01, muon_rate=muon_rate))
         optimizer.set_rate(1.0)
         assert float(optimizer._muon_rate) == pytest.approx(expected)
 
@@ -97,7 +97,7 @@ def with_gradients(value):
 def test_matrices_of_the_encoders_alone_decay(name):
     model = with_gradients(0.0)
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-    optimizer = Optimizer(model, settings(optimizer=name, weight_decay=0.5))
+    optimizer = Optimizer(model, settings(optimizer=name, weight_decay=0.5).optimization)
     optimizer.set_rate(1.0)
     optimizer.step()
     changed = {name for name, parameter in model.named_parameters() if not torch.equal(parameter, before[name])}
@@ -106,7 +106,7 @@ def test_matrices_of_the_encoders_alone_decay(name):
 
 def test_long_gradients_are_cut():
     model = with_gradients(1.0)
-    norm = Optimizer(model, settings(clip=0.5)).step()
+    norm = Optimizer(model, settings(clip=0.5).optimization).step()
     assert norm > 1
     cut = torch.stack([parameter.grad.norm() for parameter in model.parameters()]).norm()
     assert cut == pytest.approx(0.5, rel=1e-3)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from polylm.errors import UserError
 from polylm.training.config import TrainConfig, defaults_for, parse_budget
 from polylm.training.schedule import values
-from tests.training.conftest import settings
+from tests.shared.corpora import settings
 
 
 @given(st.floats(0, 1), st.sampled_from(["split", "senses"]))
@@ -64,12 +64,12 @@ def test_settings_that_make_no_sense(changes):
 
 
 def test_defaults():
-    assert TrainConfig(steps=1, **defaults_for("base", "cuda")).batch_tokens == 65536
+    assert TrainConfig.flat(steps=1, **defaults_for("base", "cuda")).batches.batch_tokens == 65536
     assert defaults_for("tiny", "cpu")["batch_tokens"] == 4096
     with pytest.raises(UserError, match="there is no size"):
         defaults_for("huge", "cpu")
     config = settings(seed=7)
-    assert TrainConfig.from_dict(config.to_dict()) == config
+    assert TrainConfig.flat(**config.to_dict()) == config
 
 
 def test_masks_and_lambda_on_the_way():

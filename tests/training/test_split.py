@@ -3,7 +3,7 @@ import torch
 
 from polylm.model.inventory import SenseInventory
 from polylm.training.split import Clusters, cluster, phase_one_model, split
-from tests.training.conftest import TINY
+from tests.shared.corpora import TINY
 
 INVENTORY = SenseInventory([1, 1, 3, 2], excluded=[0])  # rows 0 | 1 | 2-4 | 5-6
 

@@ -13,20 +13,23 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from polylm.bundle.bundle import Bundle
 from polylm.errors import UserError
-from polylm.training import state
+from polylm.model.pruning import pruned
+from polylm.training import checkpoints, finish
 from polylm.training.clock import Clock
+from polylm.training.divergence import Means
+from polylm.training.observers import Callbacks
+from polylm.training.phases import split_run
 from polylm.training.signals import Stopped
-from polylm.training.trainer import Callbacks, Trainer
-from tests.training.conftest import TINY, settings, write_corpus
+from polylm.training.trainer import Trainer
+from tests.shared.corpora import TINY, settings, write_corpus
 
 
 def run(corpus, out, *, resume=False, stop_after=None, callbacks=None, **changes):
-    trainer = Trainer(
-        corpus, out, TINY, settings(**changes), device="cpu", resume=resume, quiet=True, callbacks=callbacks
-    )
+    trainer = Trainer(corpus, out, TINY, settings(**changes), device="cpu", resume=resume, callbacks=callbacks)
     trainer.stop_after = stop_after
-    return trainer, trainer.run()
+    return trainer, trainer.train()
 
 
 def weights(folder):
@@ -53,7 +56,7 @@ def test_a_run_leaves_a_model(whole, corpus):
     assert summary["steps"] == 20
     model = polylm.load(out, device="cpu")
     assert model.network.inventory.n_rows == 4 + 120 + 45 * 4
-    assert model.merging is not None
+    assert model.lexicon.merge_tree is not None
     listed = {sense.key: sense.substitutes for word in model.words() for sense in model.senses(word)}
     assert sum(map(bool, listed.values())) > 60
     for key, words in listed.items():
@@ -67,7 +70,7 @@ def test_a_run_leaves_a_model(whole, corpus):
     assert {"lm", "distinctness", "match", "tokens_per_s", "of_bound", "r", "lambda_m"} <= set(
         next(record for record in records if "lm" in record)
     )
-    assert state.steps(out) == [16, 20]
+    assert checkpoints.steps(out) == [16, 20]
 
 
 @pytest.mark.parametrize("stop", [4, 5, 6, 7, 13])
@@ -89,11 +92,11 @@ def test_other_ways_are_taken_up_again_too(corpus, tmp_path, changes):
 
 CODE = """
 import sys
-from tests.training.conftest import TINY, settings
+from tests.shared.corpora import TINY, settings
 from polylm.training.signals import Stopped
 from polylm.training.trainer import Trainer
 try:
-    Trainer(sys.argv[1], sys.argv[2], TINY, settings(**eval(sys.argv[3])), device="cpu", resume=True, quiet=True).run()
+    Trainer(sys.argv[1], sys.argv[2], TINY, settings(**eval(sys.argv[3])), device="cpu", resume=True).train()
 except Stopped as stopped:
     print(stopped)
     sys.exit(3)
@@ -119,10 +122,10 @@ def test_kill_9_at_any_moment(corpus, tmp_path):
     kills = 0
     while kills < 10:
         process = start(corpus, tmp_path / "run", steps)
-        begun = state.steps(tmp_path / "run")[-1:]
+        begun = checkpoints.steps(tmp_path / "run")[-1:]
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and process.poll() is None:  # let it get a little further
-            if state.steps(tmp_path / "run")[-1:] != begun:
+            if checkpoints.steps(tmp_path / "run")[-1:] != begun:
                 break
             time.sleep(0.01)
         time.sleep(rng.random() * 0.15)
@@ -145,32 +148,32 @@ def test_a_polite_stop_saves(corpus, tmp_path):
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 3
-    assert b"go on with --resume" in out
-    assert state.latest(tmp_path / "run") is not None
+    assert b"go on with resume=True" in out
+    assert checkpoints.latest(tmp_path / "run") is not None
 
 
 def test_a_stop_while_counting_stops(corpus, tmp_path, monkeypatch):
     """The weights are saved by then, and the run that goes on ends as one that was not stopped."""
-    count = Trainer._count_confusion
+    bundle_of = finish.bundle_of
 
-    def signalled(self):
-        self._signals.number = signal.SIGTERM
-        return count(self)
+    def signalled(run, summary):
+        run.signals.number = signal.SIGTERM
+        return bundle_of(run, summary)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Trainer, "_count_confusion", signalled)
+        patched.setattr(finish, "bundle_of", signalled)
         with pytest.raises(Stopped, match="step-20 holds the state"):
             run(corpus, tmp_path / "run")
     assert run(corpus, tmp_path / "run", resume=True)[1]["steps"] == 20
 
 
 def test_one_run_at_a_time_writes_to_a_folder(corpus, tmp_path):
-    first = Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu", quiet=True)
+    first = Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu")
     with pytest.raises(UserError, match="another run is writing"):
-        Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu", quiet=True, resume=True)
+        Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu", resume=True)
     first.stop_after = 2
-    first.run()
-    Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu", quiet=True, resume=True)
+    first.train()
+    Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu", resume=True)
 
 
 @pytest.mark.slow
@@ -188,7 +191,7 @@ def test_two_processes_are_one(corpus, tmp_path):
         text=True,
     )
     assert result.returncode == 0, result.stderr[-2000:]
-    one, two = (load_file(state.latest(tmp_path / name) / "state.safetensors") for name in ("one", "two"))
+    one, two = (load_file(checkpoints.latest(tmp_path / name) / "state.safetensors") for name in ("one", "two"))
     names = [name for name in one if name.startswith("model.")]
     assert len(names) > 20
     worst = max(float((one[name].double() - two[name].double()).abs().max()) for name in names if one[name].numel())
@@ -206,7 +209,7 @@ def test_a_finished_run_is_left_alone(whole, corpus):
 
 def test_folders_and_settings_that_do_not_fit(whole, corpus, tmp_path):
     out, _ = whole
-    with pytest.raises(UserError, match="holds a run already: go on with --resume"):
+    with pytest.raises(UserError, match="holds a run already: go on with resume=True"):
         run(corpus, out)
     with pytest.raises(UserError, match=r"was begun with steps = 20, not 30"):
         run(corpus, out, resume=True, steps=30)
@@ -248,54 +251,49 @@ def test_the_split_is_logged_once(corpus, tmp_path):
 
 
 def test_a_loss_that_is_no_number_stops_the_run(corpus, tmp_path):
-    trainer = Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu", quiet=True)
+    trainer = Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu")
     trainer.stop_after = 9
-    trainer.run()
-    ruined = Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu", quiet=True, resume=True)
+    trainer.train()
+    ruined = Trainer(corpus, tmp_path / "run", TINY, settings(), device="cpu", resume=True)
     with torch.no_grad():
-        ruined.model.bias[10] = torch.nan
+        ruined.run.state.model.bias[10] = torch.nan
     with pytest.raises(
         UserError, match=r"the loss or its gradient is no number .* at step 10: .* good state is .*step-8"
     ):
-        ruined.run()
-    assert state.latest(tmp_path / "run").name == "step-8"
+        ruined.train()
+    assert checkpoints.latest(tmp_path / "run").name == "step-8"
 
 
 def test_no_checkpoint_of_a_ruined_state(corpus, tmp_path, monkeypatch):
     """Losses are logged every nineteen steps here, and looked at before any checkpoint all the same."""
     monkeypatch.setattr(Clock, "is_old", lambda clock, ranks: False)
     run(corpus, tmp_path / "run", stop_after=9)
-    ruined = Trainer(corpus, tmp_path / "run", TINY, settings(log_every=19), device="cpu", quiet=True, resume=True)
+    ruined = Trainer(corpus, tmp_path / "run", TINY, settings(log_every=19), device="cpu", resume=True)
     with torch.no_grad():
-        ruined.model.bias[10] = torch.nan
+        ruined.run.state.model.bias[10] = torch.nan
     with pytest.raises(UserError, match="at step 12"):
-        ruined.run()
-    assert state.latest(tmp_path / "run").name == "step-8"
+        ruined.train()
+    assert checkpoints.latest(tmp_path / "run").name == "step-8"
 
 
 def test_going_on_from_a_model(corpus, tmp_path, whole):
-    from polylm.model.checkpoint import from_pretrained
-
-    network, _ = from_pretrained(whole[0])
-    begun = {"init": network, "device": "cpu", "quiet": True}
+    begun = {"init": Bundle.read(whole[0]).network, "device": "cpu"}
     first = Trainer(corpus, tmp_path / "run", TINY, settings(steps=60, learning_rate=5e-3), **begun)
     first.stop_after = 9
-    first.run()
+    first.train()
     with pytest.raises(UserError, match="was begun from a model"):
         run(corpus, tmp_path / "run", resume=True, steps=60, learning_rate=5e-3)
-    begun["init"], _ = from_pretrained(whole[0])
+    begun["init"] = Bundle.read(whole[0]).network
     summary = Trainer(
         corpus, tmp_path / "run", TINY, settings(steps=60, learning_rate=5e-3), resume=True, **begun
-    ).run()
+    ).train()
     assert summary["held_out"] < whole[1]["held_out"]
-    pruned = from_pretrained(whole[0])[0].prune(0.3)
+    smaller = pruned(Bundle.read(whole[0]).network, 0.3)
     with pytest.raises(UserError, match="other words or senses"):
-        Trainer(corpus, tmp_path / "other", TINY, settings(), init=pruned, device="cpu", quiet=True)
+        Trainer(corpus, tmp_path / "other", TINY, settings(), init=smaller, device="cpu")
 
 
 def test_a_corpus_without_ambiguous_words(tmp_path):
-    from tests.training.conftest import write_corpus
-
     corpus = write_corpus(tmp_path / "corpus", n_texts=500, k=1)
     _, summary = run(corpus, tmp_path / "run")
     assert summary["effective_senses"] == 1
@@ -324,7 +322,7 @@ def test_callbacks_and_watched_words(corpus, tmp_path):
 
 def test_a_word_that_cannot_be_watched_is_named_at_once(corpus, tmp_path):
     with pytest.raises(UserError, match="'zyzzyva' cannot be watched"):
-        Trainer(corpus, tmp_path / "run", TINY, settings(), callbacks=Callbacks(watch=("h1", "zyzzyva")), quiet=True)
+        Trainer(corpus, tmp_path / "run", TINY, settings(), callbacks=Callbacks(watch=("h1", "zyzzyva")))
     assert not (tmp_path / "run").exists()
 
 
@@ -334,15 +332,13 @@ def test_time_as_budget(corpus, tmp_path):
     records = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
     splitting = next(record["seconds"] for record in records if record.get("split"))  # on a busy machine the longest
     assert 3.5 < summary["seconds"] < 5.5 + splitting
-    assert trainer.phase == 2
+    assert trainer.run.state.phase == 2
     assert max(record["rate"] for record in records if "rate" in record) > 0.5
 
 
 @pytest.mark.slow
 def test_planted_homonyms_come_apart_better_from_kmeans(tmp_path):
     """The split by clusters of contexts against one by random directions, right after it and in held-out likelihood."""
-    from tests.training.conftest import write_corpus
-
     corpus = write_corpus(tmp_path / "corpus", n_texts=6000, k=2)
     after = {}
     for way in ("kmeans", "random"):
@@ -366,20 +362,21 @@ def test_means_of_weights_are_what_is_saved(corpus, tmp_path):
 def test_a_loss_that_leaps_up_stops_the_run(corpus, tmp_path):
     """Compared with the best so far, which a run that is taken up remembers."""
     run(corpus, tmp_path / "run", steps=40, stop_after=13)
-    again = Trainer(corpus, tmp_path / "run", TINY, settings(steps=40), device="cpu", quiet=True, resume=True)
-    assert math.isfinite(again.best_loss)
-    again.best_loss -= 20
+    again = Trainer(corpus, tmp_path / "run", TINY, settings(steps=40), device="cpu", resume=True)
+    assert math.isfinite(again.run.state.losses.best)
+    again.run.state.losses.best -= 20
     with pytest.raises(UserError, match=r"the loss rose to .* the last good state is"):
-        again.run()
+        again.train()
 
 
 def test_moments_of_a_word_go_to_its_senses(corpus, tmp_path):
     trainer, _ = run(corpus, tmp_path / "run", stop_after=2)
-    assert trainer.phase == 1
-    before = trainer.optimizer.state()
-    trainer._split()
-    after, word = trainer.optimizer.state(), trainer.model.inventory.word_of_sense
-    assert len(word) > trainer.model.inventory.n_words
+    assert trainer.run.state.phase == 1
+    state = trainer.run.state
+    before = state.optimizer.state()
+    split_run(trainer.run)
+    after, word = state.optimizer.state(), state.model.inventory.word_of_sense
+    assert len(word) > state.model.inventory.n_words
     for name in ("adam.exp_avg.embeddings", "adam.exp_avg_sq.embeddings", "adam.exp_avg.bias"):
         assert before[name].any()
         torch.testing.assert_close(after[name], before[name][word])
@@ -387,22 +384,22 @@ def test_moments_of_a_word_go_to_its_senses(corpus, tmp_path):
 
 def test_a_mean_of_few_targets_is_no_spike(corpus, tmp_path):
     """Single small batches vary by more than a ruined run would."""
-    trainer = Trainer(corpus, tmp_path / "run", TINY, settings(batch_tokens=44), device="cpu", quiet=True)
-    trainer.step = 10
+    trainer = Trainer(corpus, tmp_path / "run", TINY, settings(batch_tokens=44), device="cpu")
+    losses = trainer.run.state.losses
     for number in range(400):
-        trainer._check_loss(6.0 + 3 * (-1) ** number, 1.0, 1)
-    assert trainer.best_loss == pytest.approx(6.0, abs=0.1)
+        losses.check(Means(6.0 + 3 * (-1) ** number, 0.0, 0.0, 1.0), 1, step=10, share=0.5)
+    assert losses.best == pytest.approx(6.0, abs=0.1)
     with pytest.raises(UserError, match=r"the loss rose to 8\.\d+, from 6\.0"):
-        trainer._check_loss(9.0, 1.0, 400)
+        losses.check(Means(9.0, 0.0, 0.0, 1.0), 400, step=10, share=0.5)
     with pytest.raises(UserError, match="is no number"):
-        trainer._check_loss(float("nan"), 1.0, 1)
+        losses.check(Means(float("nan"), 0.0, 0.0, 1.0), 1, step=10, share=0.5)
 
 
 def test_a_ruined_model_is_not_split(corpus, tmp_path):
-    trainer = Trainer(corpus, tmp_path / "run", TINY, settings(log_every=1000), device="cpu", quiet=True)
-    trainer._window = [torch.tensor([float("nan"), 0.0, 0.0, 1.0])]
+    trainer = Trainer(corpus, tmp_path / "run", TINY, settings(log_every=1000), device="cpu")
+    trainer.run.state.losses.add(torch.tensor([float("nan"), 0.0, 0.0, 1.0]))
     with pytest.raises(UserError, match="is no number"):
-        trainer._split()
+        split_run(trainer.run)
 
 
 def test_what_was_half_written_at_the_end_goes(corpus, tmp_path):

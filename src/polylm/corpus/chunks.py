@@ -10,18 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polylm.corpus.sources import lines_of
-from polylm.corpus.vocabulary import Vocabulary
+from polylm.corpus.sources import chunk_lines
 from polylm.errors import UserError
+from polylm.symbols import UNKNOWN
 from polylm.text.analyzer import Analyzer
 from polylm.text.lemmatizer import MARKERS
-from polylm.text.pipeline import UNKNOWN, TextPipeline, TextSettings
+from polylm.text.pipeline import TextPipeline
+from polylm.text.settings import TextSettings
+from polylm.text.vocabulary import Vocabulary
 
 
 def analyze_chunk(settings: TextSettings, chunk: bytes) -> bytes:
     """What is kept of a chunk: its symbols as numbers of its own table, the table, and how often each occurs."""
     analyzer = _analyzer(settings)
-    numbers = analyzer(lines_of(chunk))
+    numbers = analyzer(chunk_lines(chunk))
     table = analyzer.symbols
     counts = np.bincount(numbers, minlength=len(table))
     used = np.flatnonzero(counts)
@@ -69,7 +71,7 @@ class Chunk:
                 return [arrays[name] for name in names]
         except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
             self.path.unlink()
-            raise UserError(f"{self.path} was damaged and is deleted: run the same command again") from None
+            raise UserError(f"{self.path} was damaged and is deleted: run it again") from None
 
 
 def _strings(table: NDArray[Any]) -> list[str]:

@@ -27,6 +27,7 @@ class Counts:
             path.unlink()
 
     def add(self, counts: Iterable[tuple[str, int]]) -> None:
+        """Symbols, each once, and how often they occurred."""
         self._counts.update(dict(counts))
         if len(self._counts) > MAX_COUNTED:
             path = self._work / f"counts-{len(self._spilled)}.tsv"

@@ -18,9 +18,11 @@ from polylm.errors import UserError
 
 
 class Engine(Protocol):
-    """`engine(function, items)` gives `function(item)` for each item, in their order."""
+    """An ordered map."""
 
-    def __call__(self, function: Callable[[bytes], bytes], items: Iterable[bytes]) -> Iterator[bytes]: ...
+    def __call__(self, function: Callable[[bytes], bytes], items: Iterable[bytes]) -> Iterator[bytes]:
+        """`function(item)` for each item, in their order."""
+        ...
 
 
 def n_cores() -> int:
@@ -32,7 +34,7 @@ def local(workers: int | None = None) -> Engine:
     """As many processes as there are cores, or as told; with one worker everything happens in this process."""
     workers = n_cores() if workers is None else workers
     if workers < 1:
-        raise UserError(f"{workers} workers cannot do anything: give --workers 1 or more")
+        raise UserError(f"there must be at least one worker, not {workers} ({{workers}})", workers=None)
 
     def run(function: Callable[[bytes], bytes], items: Iterable[bytes]) -> Iterator[bytes]:
         if workers == 1:
@@ -60,8 +62,9 @@ def local(workers: int | None = None) -> Engine:
                         'do so below `if __name__ == "__main__":`; with one worker no process is started'
                     ) from None
                 raise UserError(
-                    "a worker process was killed, most likely for want of memory: use fewer --workers; "
-                    "the same command goes on from here"
+                    "a worker process was killed, most likely for want of memory: use fewer workers ({workers}); "
+                    "the same call goes on from here",
+                    workers=None,
                 ) from None
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)

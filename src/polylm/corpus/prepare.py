@@ -23,14 +23,16 @@ from polylm.atomic import locked, write_bytes
 from polylm.corpus.chunks import Chunk, analyze_chunk
 from polylm.corpus.counts import Counts
 from polylm.corpus.engine import Engine, local
+from polylm.corpus.selection import Threshold, VocabularySettings, choose_vocabulary
 from polylm.corpus.shards import FORMAT, MANIFEST, PreparedCorpus, ShardWriter, read_manifest, write_manifest
-from polylm.corpus.sources import Source, find_sources
-from polylm.corpus.vocabulary import SPECIAL, Threshold, Vocabulary, VocabularySettings
+from polylm.corpus.sources import TextFile, find_sources
 from polylm.errors import UserError
 from polylm.progress import Progress
-from polylm.text.analyzer import LINE
+from polylm.symbols import LINE, SPECIAL, UNKNOWN
 from polylm.text.lemmatizer import MARKERS
-from polylm.text.pipeline import UNKNOWN, TextPipeline, TextSettings
+from polylm.text.pipeline import TextPipeline
+from polylm.text.settings import TEXT, TextSettings
+from polylm.text.vocabulary import VOCABULARY, Vocabulary
 
 WORK = ".work"  # below the output folder while a run is unfinished
 _MARK = "made-by-polylm"  # in it, so that no other folder is taken for it
@@ -155,7 +157,7 @@ def _finished(out: Path, settings: PrepareSettings, described: list[dict[str, An
 class _Reading:
     """A source, what it was when its sha256 was taken, and that."""
 
-    source: Source
+    source: TextFile
     sha256: str
     state: tuple[int, int]
 
@@ -222,7 +224,7 @@ class _SizeEstimate:
 
     _RATIOS: ClassVar = {"": 1.0, ".gz": 2.8, ".bz2": 3.7, ".xz": 3.6, ".zst": 3.2, ".bz3": 4.5}
 
-    def __init__(self, sources: list[Source]) -> None:
+    def __init__(self, sources: list[TextFile]) -> None:
         self.done = 0
         self._sizes = [round(source.n_bytes * self._RATIOS[source.kind]) for source in sources]
 
@@ -248,13 +250,12 @@ def _choose_vocabulary(
             report(Progress("counting", number, len(chunks), n_words))
         if not n_words:
             raise UserError("there are no words in the text that was given")
-        vocabulary = Vocabulary.from_counts(
-            counts.items(), n_words, settings.vocabulary, markers=settings.text.lemmatize
-        )
+        vocabulary = choose_vocabulary(counts.items(), n_words, settings.vocabulary, markers=settings.text.lemmatize)
         if len(vocabulary) == len(SPECIAL) + (len(MARKERS) if settings.text.lemmatize else 0):
             raise UserError(
-                "no word of the text is common enough for the vocabulary: give more text, or a lower --min-count; "
-                "text without spaces between its words must be cut into words first"
+                "no word of the text is common enough for the vocabulary: give more text, or a lower {min_count}; "
+                "text without spaces between its words must be cut into words first",
+                min_count=None,
             )
         return vocabulary, n_words
 
@@ -273,7 +274,7 @@ def _encode(
         writer.add(chunk.encode(vocabulary))
         report(Progress("encoding", number, len(chunks)))
     shards = writer.close()
-    contents = {"vocabulary.tsv": vocabulary.to_bytes(), "text.json": text.to_bytes()}
+    contents = {VOCABULARY: vocabulary.to_bytes(), TEXT: text.to_bytes()}
     for name, data in contents.items():
         write_bytes(out / name, data)
     return {
@@ -303,6 +304,6 @@ def _told_about_disk(out: Path) -> Iterator[None]:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         raise UserError(
-            f"there is no room left to write to {out} ({error.strerror}): make room and run the same command again, "
+            f"there is no room left to write to {out} ({error.strerror}): make room and run it again, "
             "it goes on from where it stopped"
         ) from None

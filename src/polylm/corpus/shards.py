@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from polylm.atomic import write_bytes
 from polylm.errors import UserError
+from polylm.text.settings import TEXT, TextSettings
+from polylm.text.vocabulary import VOCABULARY, Vocabulary
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -37,6 +39,7 @@ class ShardWriter:
         self._n_pending = 0
 
     def add(self, ids: NDArray[Any]) -> None:
+        """Ids that follow; whole shards are written."""
         self._pending.append(ids.astype(self.dtype))
         self._n_pending += len(ids)
         while self._n_pending >= self._shard_ids:
@@ -84,11 +87,13 @@ class PreparedCorpus:
                 rest, start = rest[:0], end + 1
             rest = np.concatenate([rest, shard[start:]])
 
-    def vocabulary(self) -> tuple[list[str], list[int], list[int]]:
-        """Words, counts and numbers of senses, by id."""
-        path = self.folder / "vocabulary.tsv"
-        rows = [line.split("\t") for line in path.read_bytes().decode("utf-8", "surrogatepass").split("\n") if line]
-        return [row[0] for row in rows], [int(row[1]) for row in rows], [int(row[2]) for row in rows]
+    def vocabulary(self) -> Vocabulary:
+        """The words, their counts and numbers of senses."""
+        return Vocabulary.load(self.folder / VOCABULARY)
+
+    def text_settings(self) -> TextSettings:
+        """How the text was read."""
+        return TextSettings.load(self.folder / TEXT)
 
     def _check(self, entry: dict[str, Any], verify: bool) -> None:
         path = self.folder / entry["file"]

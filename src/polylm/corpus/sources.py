@@ -87,7 +87,7 @@ _READERS: dict[str, Callable[[IO[bytes]], Iterator[bytes]]] = {
 
 
 @dataclass(frozen=True)
-class Source:
+class TextFile:
     """One input file."""
 
     path: Path
@@ -141,7 +141,7 @@ class Source:
                 raise UserError(f"{self.path} is damaged or not a {self.kind} file: {error}") from None
 
 
-def find_sources(paths: Iterable[str | Path], leave_out: Path | None = None) -> list[Source]:
+def find_sources(paths: Iterable[str | Path], leave_out: Path | None = None) -> list[TextFile]:
     """Files in the order given; a folder stands for the files below it, sorted by name, hidden ones left out.
 
     Nothing below `leave_out`, the folder that will be written to, is text to read.
@@ -157,7 +157,7 @@ def find_sources(paths: Iterable[str | Path], leave_out: Path | None = None) -> 
         elif not path.exists():
             raise UserError(f"there is no file or folder {path}")
         elif output is not None and output in path.resolve().parents:
-            raise UserError(f"{path} lies in the folder to write to: choose another --out")
+            raise UserError(f"{path} lies in the folder to write to: choose another folder ({{out}})", out=None)
         else:
             found.append(path)
     if not found:
@@ -166,7 +166,7 @@ def find_sources(paths: Iterable[str | Path], leave_out: Path | None = None) -> 
         if not path.is_file():
             raise UserError(f"{path} is not a regular file: write what it holds to a file first")
         _open(path).close()
-    return [Source(path) for path in found]
+    return [TextFile(path) for path in found]
 
 
 def _files_below(folder: Path) -> list[Path]:
@@ -231,20 +231,22 @@ def _checked(chunk: bytes, path: Path, offset: int, errors: str) -> bytes:
         if errors != "replace":
             raise UserError(
                 f"{path} is not UTF-8 at byte {offset + error.start} of its text: "
-                "convert it, or pass --errors replace to read such bytes as U+FFFD"
+                "convert it, or read such bytes as U+FFFD with {errors}",
+                errors="replace",
             ) from None
         chunk = chunk.decode("utf-8", "replace").encode("utf-8")
     if b"\0" in chunk:
         if errors != "replace":
             raise UserError(
                 f"{path} has a NUL byte at byte {offset + chunk.index(0)} of its text, so it may not be text at all: "
-                "convert it, or pass --errors replace to read NUL bytes as spaces"
+                "convert it, or read NUL bytes as spaces with {errors}",
+                errors="replace",
             )
         chunk = chunk.replace(b"\0", b" ")
     return chunk
 
 
-def lines_of(chunk: bytes) -> Iterator[str]:
+def chunk_lines(chunk: bytes) -> Iterator[str]:
     """The lines of a chunk; one that is too long is given in parts, so that no step meets an endless line."""
     for line in chunk.split(b"\n"):
         start = 0

@@ -32,6 +32,7 @@ class Dataset:
     sha256: str = ""
 
     def to_dict(self) -> dict[str, str | bool]:
+        """For JSON."""
         fetched = self.url is not None
         fields = {"name": self.name, "title": self.title, "home": self.home, "licence": self.licence}
         return {**fields, "layout": self.layout, "fetch": fetched}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from polylm.errors import UserError
 from polylm.evaluation.keys import Key
+from polylm.reading.targets import Target
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class Instance:
     def target(self) -> str:
         """What key files call the lemma: bank.n"""
         return f"{self.lemma}.{self.pos}"
+
+    def as_target(self) -> Target:
+        """What is to be read."""
+        return Target(self.text, self.start, self.end, self.lemma, self.pos)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ class Measure:
 
     @property
     def total(self) -> float:
+        """Over all lemmas."""
         return self.over(self.per_lemma)["score"]
 
     def over(self, lemmas: Iterable[str]) -> dict[str, float]:

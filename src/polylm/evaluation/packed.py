@@ -13,18 +13,16 @@ import numpy as np
 
 from polylm.atomic import replacing
 from polylm.errors import UserError
-from polylm.evaluation.encoding import Encoded, Report, encode, read
 from polylm.evaluation.instances import Instance, WSIDataset
-from polylm.evaluation.systems import labelled, merged
 from polylm.evaluation.wsi import Evaluation, judge
+from polylm.reading.targets import Report, encode
+from polylm.reading.windows import Windows
 
 if TYPE_CHECKING:
-    from polylm.model.granularity import Granularity
     from polylm.model.polylm import PolyLM
-    from polylm.model.readout import Source
+    from polylm.reading.readout import Layers, ReadOut
+    from polylm.senses.merge_tree import MergeTree
     from polylm.text.pipeline import TextPipeline
-
-_NUMBERS = ("mask", "n_words")
 
 
 @dataclass(frozen=True)
@@ -32,14 +30,14 @@ class Packed:
     """A data set whose instances have no text any more, and their windows."""
 
     dataset: WSIDataset
-    encoded: Encoded
+    windows: Windows
 
     @classmethod
     def make(cls, dataset: WSIDataset, pipeline: "TextPipeline", length: int) -> "Packed":
         """Read the text of every instance."""
         bare = [Instance(i.id, i.lemma, i.pos, "", 0, 0) for i in dataset.instances]
         nameless = WSIDataset(dataset.name, dataset.task, bare, dataset.gold)
-        return cls(nameless, encode(dataset.instances, pipeline, length))
+        return cls(nameless, encode([i.as_target() for i in dataset.instances], pipeline, length))
 
     def save(self, path: str | Path) -> None:
         """Write it as .npz."""
@@ -49,7 +47,7 @@ class Packed:
             "instances": [(i.id, i.lemma, i.pos) for i in self.dataset.instances],
             "gold": self.dataset.gold,
         }
-        arrays: dict[str, Any] = {field.name: getattr(self.encoded, field.name) for field in fields(Encoded)}
+        arrays: dict[str, Any] = {field.name: getattr(self.windows, field.name) for field in fields(Windows)}
         with replacing(path) as file:
             np.savez_compressed(file, dataset=np.frombuffer(json.dumps(described).encode(), dtype=np.uint8), **arrays)
 
@@ -59,10 +57,10 @@ class Packed:
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 described = json.loads(arrays["dataset"].tobytes())
-                values: dict[str, Any] = {field.name: arrays[field.name] for field in fields(Encoded)}
+                values: dict[str, Any] = {field.name: arrays[field.name] for field in fields(Windows)}
             instances = [Instance(name, lemma, pos, "", 0, 0) for name, lemma, pos in described["instances"]]
             dataset = WSIDataset(described["name"], described["task"], instances, described["gold"])
-            return cls(dataset, Encoded(**{**values, **{name: int(values[name]) for name in _NUMBERS}}))
+            return cls(dataset, Windows(**{**values, "n_words": int(values["n_words"])}))
         except (ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, zipfile.BadZipFile) as error:
             what = "there is no file" if isinstance(error, FileNotFoundError) else "this is no packed test set:"
             raise UserError(f"{what} {path}") from None
@@ -71,17 +69,20 @@ class Packed:
         self,
         network: "PolyLM",
         *,
-        merging: "Granularity | None" = None,
+        merge_tree: "MergeTree | None" = None,
         granularity: float = 1.0,
-        source: "Source" = "both",
-        weight: float = 0.6,
+        read_out: "ReadOut | Layers" = "both",
         baselines: bool = False,
         report: Report | None = None,
     ) -> Evaluation:
         """What a network makes of it."""
-        if not 0 <= granularity <= 1 or (granularity < 1 and merging is None):
-            raise UserError(f"a granularity of {granularity} needs the confusions of the model, and is from 0 to 1")
-        q, _ = read(network, self.encoded, source=source, weight=weight, report=report)
-        q = merged(q, self.encoded, merging, granularity)
-        probs = labelled(q, self.encoded, network.inventory, self.dataset.instances)
+        from polylm.evaluation.systems import labelled, merged
+        from polylm.reading.reader import read
+        from polylm.reading.readout import ReadOut
+        from polylm.senses.merge_tree import checked_granularity
+
+        granularity = checked_granularity(granularity, merge_tree)
+        q, _ = read(network, self.windows, ReadOut.of(read_out).of_network(network), report=report)
+        q = merged(q, self.windows, merge_tree, granularity)
+        probs = labelled(q, self.windows, network.inventory, self.dataset.instances)
         return judge(self.dataset, probs, baselines=baselines)

@@ -53,6 +53,7 @@ class Table:
     rows: list[tuple[str, ...]]
 
     def to_markdown(self) -> str:
+        """As Markdown has tables."""
         lines = [self.columns, ("---", *("---:" for _ in self.columns[1:])), *self.rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

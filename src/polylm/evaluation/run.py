@@ -1,22 +1,26 @@
-"""`polylm eval`: one data set, one model, one result that can be shown, written and saved, whatever the task."""
+"""One data set, one model, one result that can be shown, written and saved, whatever the task."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polylm.atomic import write_bytes
 from polylm.errors import UserError
 from polylm.evaluation import own, report, semeval2010, semeval2013, wic, wsd, wsi
-from polylm.evaluation.encoding import Report
 from polylm.evaluation.keys import write_key
 from polylm.wordnet import sense_keys
 
 if TYPE_CHECKING:
-    from polylm.device import Device
     from polylm.evaluation.systems import PolyLMSystem
     from polylm.model.polylm import PolyLM
-    from polylm.model.readout import Source
+
+READERS = {
+    "semeval2010": semeval2010.read,
+    "semeval2013": semeval2013.read,
+    "semeval2013-trial": semeval2013.read_trial,
+    "jsonl": own.read_to_score,
+}
 
 
 @dataclass(frozen=True)
@@ -29,63 +33,59 @@ class Result:
     write_key: Callable[[Path], None]
 
     def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
         return self.values
 
 
-Task = Callable[["PolyLMSystem", str], Result]
+Task = Callable[["PolyLMSystem"], Result]
 
 
-def reader(dataset: str, data: Path, *, semcor: Path | None = None, wordnet: Path | None = None) -> Task:
-    """Read a data set; what is returned evaluates a system on it."""
-    if dataset != "wsd" and (semcor is not None or wordnet is not None):
-        raise UserError("--semcor and --wordnet are for wsd alone")
-    if dataset == "wic":
-        pairs = wic.read_pairs(data)
-        return lambda system, _: _wic(pairs, system)
-    if dataset == "wsd":
-        framework = wsd.read_framework(data)
-        known = sense_keys(wordnet or wsd.find_beside(data, "wordnet"))
-        tagged = wsd.read_semcor(semcor or wsd.find_beside(data, "semcor"))
-        return lambda system, _: _wsd(framework, tagged, known, system)
-    readers = {
-        "semeval2010": semeval2010.read,
-        "semeval2013": semeval2013.read,
-        "semeval2013-trial": semeval2013.read_trial,
-        "jsonl": own.read_to_score,
-    }
-    if dataset not in readers:
-        raise UserError(f"there is no data set {dataset!r}")
-    instances = readers[dataset](data)
-    return lambda system, name: _wsi(wsi.evaluate(instances, system), name)
+@dataclass(frozen=True)
+class Request:
+    """Which data set, and where it and what it needs are."""
+
+    dataset: str
+    data: Path
+    semcor: Path | None = None  # for wsd; by default looked for beside the data
+    wordnet: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.dataset not in (*READERS, "wic", "wsd"):
+            raise UserError(f"there is no data set {self.dataset!r}: choose from {', '.join((*READERS, 'wic', 'wsd'))}")
+        if self.dataset != "wsd" and (self.semcor is not None or self.wordnet is not None):
+            raise UserError("{semcor} and {wordnet} are for wsd alone", semcor=None, wordnet=None)
+
+    @property
+    def has_key(self) -> bool:
+        """Whether answers can be written as a key file."""
+        return self.dataset != "wic"
+
+    def read(self) -> Task:
+        """Read the data set; what is returned evaluates a system on it."""
+        if self.dataset == "wic":
+            pairs = wic.read_pairs(self.data)
+            return lambda system: _wic(pairs, system)
+        if self.dataset == "wsd":
+            framework = wsd.read_framework(self.data)
+            known = sense_keys(self.wordnet or wsd.find_beside(self.data, "wordnet"))
+            tagged = wsd.read_semcor(self.semcor or wsd.find_beside(self.data, "semcor"))
+            return lambda system: _wsd(framework, tagged, known, system)
+        instances = READERS[self.dataset](self.data)
+        return lambda system: _wsi(wsi.evaluate(instances, system), f"this model ({_how(system)})")
 
 
-def evaluate(
-    task: Task,
-    model: Path | None,
-    *,
-    source: "Source" = "both",
-    weight: float = 0.6,
-    granularity: float | None = None,
-    device: "Device" = "auto",
-    report: Report | None = None,
-    reading: Report | None = None,
-) -> Result:
-    """Load a model and evaluate it. Of JSON, `source`, `weight`, `granularity` and `model` say how."""
-    from polylm.evaluation.systems import PolyLMSystem
-    from polylm.explore.model import load
+def evaluate(task: Task, system: "PolyLMSystem", model: str = "") -> Result:
+    """Evaluate a system. Of JSON, `read_out`, `weight`, `granularity` and `model` say how."""
+    result, read_out = task(system), system.read_out
+    settings = {"read_out": read_out.layers, "granularity": system.granularity, "model": model}
+    if read_out.layers == "both":
+        settings["weight"] = read_out.weight
+    return replace(result, values={**result.values, **settings})
 
-    loaded = load(model, device=device, granularity=granularity)
-    if loaded.network.c_d is None:
-        if source == "disambiguation":
-            raise UserError("this model has no disambiguation layer: use --source prediction")
-        source = "prediction"
-    system = PolyLMSystem(loaded, source=source, weight=weight, report=report, reading=reading)
-    how = f"{source}, granularity {system.granularity:g}" + (f", weight {weight:g}" if source == "both" else "")
-    result = task(system, f"this model ({how})")
-    settings = {"source": source, "granularity": system.granularity, "model": str(model or "")}
-    if source == "both":
-        settings["weight"] = weight
-    return Result(result.table, {**result.values, **settings}, result.note, result.write_key)
+
+def _how(system: "PolyLMSystem") -> str:
+    weight = f", weight {system.read_out.weight:g}" if system.read_out.layers == "both" else ""
+    return f"{system.read_out.layers}, granularity {system.granularity:g}{weight}"
 
 
 def _wsi(evaluation: wsi.Evaluation, name: str) -> Result:
@@ -116,7 +116,7 @@ def _some(names: list[str]) -> str:
 
 
 def _wic(pairs: dict[str, wic.Pairs], system: "PolyLMSystem") -> Result:
-    result = wic.evaluate(pairs, system, report=system.report)
+    result = wic.evaluate(pairs, system)
 
     def refuse(_: Path) -> None:
         raise UserError("WiC has no key files")
@@ -130,20 +130,19 @@ def _wsd(
     wordnet: dict[tuple[str, str], list[str]],
     system: "PolyLMSystem",
 ) -> Result:
-    result = wsd.evaluate(framework, semcor, wordnet, system, report=system.report)
+    result = wsd.evaluate(framework, semcor, wordnet, system)
     lines = "".join(f"{name} {sense}\n" for name, sense in result.key.items())
     return Result(report.wsd_table(result), result.to_dict(), "", lambda path: write_bytes(path, lines.encode()))
 
 
-def in_training(path: Path, data: Path) -> "Callable[[int], Callable[[PolyLM], dict[str, float]]]":
+def scores_in_training(path: Path, corpus: Path) -> "Callable[[int], Callable[[PolyLM], dict[str, float]]]":
     """Scores of a model in training on a file of own data: what training shows of evaluation is handed to it."""
-    from polylm.corpus.vocabulary import Vocabulary
+    from polylm.corpus.shards import PreparedCorpus
     from polylm.evaluation.packed import Packed
-    from polylm.text.pipeline import TextPipeline, TextSettings
+    from polylm.text.pipeline import TextPipeline
 
-    dataset = own.read_to_score(path)
-    settings = TextSettings.load(data / "text.json")
-    pipeline = TextPipeline(Vocabulary.load(data / "vocabulary.tsv"), settings)
+    dataset, prepared = own.read_to_score(path), PreparedCorpus(corpus, verify=False)
+    pipeline = TextPipeline(prepared.vocabulary(), prepared.text_settings())
 
     def of_length(length: int) -> "Callable[[PolyLM], dict[str, float]]":
         packed = Packed.make(dataset, pipeline, length)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polylm.errors import UserError
-from polylm.evaluation.encoding import Report, read
 from polylm.evaluation.instances import Instance, find_folder, read_lines
 
 if TYPE_CHECKING:
@@ -40,6 +39,7 @@ class WiCResult:
     sizes: dict[str, int]
 
     def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
         return {"dataset": "wic", "accuracy": self.accuracy, "unknown": self.unknown, "pairs": self.sizes}
 
 
@@ -51,18 +51,14 @@ def read_pairs(folder: str | Path) -> dict[str, Pairs]:
     return {split: _split(root, split) for split in SPLITS if (root / split / f"{split}.gold.txt").exists()}
 
 
-def evaluate(pairs: dict[str, Pairs], system: "PolyLMSystem", *, report: Report | None = None) -> WiCResult:
+def evaluate(pairs: dict[str, Pairs], system: "PolyLMSystem") -> WiCResult:
     """Learn on train, report everywhere."""
-    from polylm.evaluation.systems import merged
-
     if "train" not in pairs:
         raise UserError("WiC needs its training pairs with their labels: train/train.gold.txt is missing")
-    model = system.model
     instances = [instance for split in pairs.values() for instance in split.instances]
-    encoded = system.encode(instances)
-    q, y = read(model.network, encoded, source=system.source, weight=system.weight, output=True, report=report)
+    windows = system.encode(instances)
+    q, y = system.read(windows, output=True)
     assert y is not None
-    q = merged(q, encoded, model.merging, system.granularity)
     first, second = slice(0, None, 2), slice(1, None, 2)
     norms = np.linalg.norm(y, axis=1)
     cosine = (y[first] * y[second]).sum(axis=1) / np.maximum(norms[first] * norms[second], 1e-12)
@@ -82,7 +78,7 @@ def evaluate(pairs: dict[str, Pairs], system: "PolyLMSystem", *, report: Report 
         for rule, (weights, bias) in rules.items()
     }
     accuracy["always the same"] = {name: float(split.same.mean()) for name, split in pairs.items()}
-    unknown = {name: int((~encoded.known[first][of[name]]).sum()) for name in pairs}
+    unknown = {name: int((~windows.known[first][of[name]]).sum()) for name in pairs}
     return WiCResult(accuracy, unknown, sizes)
 
 

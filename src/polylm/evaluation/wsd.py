@@ -16,7 +16,6 @@ import numpy as np
 
 from polylm.archives import texts_of
 from polylm.errors import UserError
-from polylm.evaluation.encoding import Report, read
 from polylm.evaluation.instances import Instance, find_folder, parse_xml, read_lines
 from polylm.wordnet import SS_TYPE
 
@@ -46,6 +45,7 @@ class WSDResult:
     key: dict[str, str]  # instance -> answer
 
     def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
         return {"dataset": "wsd", "f1": self.f1, "mfs": self.mfs, "instances": self.sizes, "mapped": self.mapped}
 
 
@@ -54,8 +54,6 @@ def evaluate(
     semcor: Labelled,
     inventory: Mapping[tuple[str, str], Sequence[str]],
     system: "PolyLMSystem",
-    *,
-    report: Report | None = None,
 ) -> WSDResult:
     """Map senses on SemCor, answer every data set."""
     frequency = _frequencies(semcor)
@@ -69,7 +67,7 @@ def evaluate(
         if (instance.lemma, instance.pos) in useful
     ]
     asked = [i for labelled in datasets.values() for i in labelled.instances if (i.lemma, i.pos) in useful]
-    q = _distributions([*(instance for instance, _ in training), *asked], system, report)
+    q = system.read(system.encode([*(instance for instance, _ in training), *asked])).q
     counts: dict[tuple[str, str], dict[str, Any]] = defaultdict(lambda: defaultdict(float))
     for (instance, sense), row in zip(training, q, strict=False):
         counts[instance.lemma, instance.pos][sense] = counts[instance.lemma, instance.pos][sense] + row
@@ -95,17 +93,8 @@ def evaluate(
 
 
 def _several(lemma: str, system: "PolyLMSystem") -> bool:
-    word = system.model.vocabulary.get(lemma)
-    return word is not None and int(system.model.network.inventory.n_senses[word]) > 1
-
-
-def _distributions(instances: Sequence[Instance], system: "PolyLMSystem", report: Report | None) -> Any:
-    from polylm.evaluation.systems import merged
-
-    network = system.model.network
-    encoded = system.encode(instances)
-    q, _ = read(network, encoded, source=system.source, weight=system.weight, report=report)
-    return merged(q, encoded, system.model.merging, system.granularity)
+    word = system.lexicon.vocabulary.get(lemma)
+    return word is not None and system.lexicon.index.n_senses[word] > 1
 
 
 def _predict(q: Any, counts: Mapping[str, Any]) -> str:
@@ -214,7 +203,9 @@ def find_beside(folder: str | Path, name: str) -> Path:
         found = sorted(path for path in place.iterdir() if path.name.lower().startswith(name))
         if found:
             return found[0]
-    raise UserError(f"there is no {name} in {folder} or beside it: name it with --{name}. {how_to_get(name)}")
+    raise UserError(
+        f"there is no {name} in {folder} or beside it: name it ({{{name}}}). {how_to_get(name)}", **{name: None}
+    )
 
 
 def _document(words: Sequence[tuple[str, tuple[str, str, str] | None]]) -> list[Instance]:

@@ -6,9 +6,9 @@ from typing import Any
 
 from polylm.errors import UserError
 from polylm.evaluation import metrics
+from polylm.evaluation.baselines import Baseline, OneCluster, OnePerInstance, RandomSenses, SenseSystem
 from polylm.evaluation.instances import Instance, WSIDataset
 from polylm.evaluation.keys import Key
-from polylm.evaluation.systems import Baseline, OneCluster, OnePerInstance, RandomSenses, SenseSystem
 
 # Of each task: its measures, of which the first two have the AVG.
 MEASURES = {
@@ -28,6 +28,7 @@ class Scores:
     per_pos: dict[str, dict[str, float]]
 
     def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
         return {**self.totals, "per_lemma": self.per_lemma, "per_pos": self.per_pos}
 
 
@@ -42,6 +43,7 @@ class Evaluation:
     baselines: dict[str, Scores]
 
     def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
         return {
             "dataset": self.dataset.name,
             "instances": len(self.dataset.instances),

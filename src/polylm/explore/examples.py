@@ -1,20 +1,17 @@
 """Sentences of a text collection in which a sense is clear: for people who want to see it used."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from polylm.corpus.sources import Source, find_sources, lines_of
+from polylm.corpus.sources import TextFile, chunk_lines, find_sources
+from polylm.explore.tagging import Tagger, beside
+from polylm.reading.readout import BOTH, DISAMBIGUATION
 from polylm.text.lemmatizer import forms_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from polylm.explore.model import Model
-    from polylm.model.readout import Source as ReadOut
 
 SENTENCES = 400  # of each word that are read, where words are asked for
 TEXT = 20_000  # sentences that are read, where all words are
@@ -39,30 +36,31 @@ class Example:
     probability: float
 
     def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
         return asdict(self)
 
 
 def find_examples(
-    model: "Model",
+    tagger: Tagger,
     paths: Iterable[str | Path],
     *,
     words: Sequence[str] | None = None,
     n: int = 3,
     granularity: float | None = None,
-    report: "Callable[[int, int], None] | None" = None,
+    as_is: bool = False,
+    report: Callable[[int, int], None] | None = None,
 ) -> dict[str, list[Example]]:
     """For each sense of some words, or of all, up to n sentences, the clearest first.
 
-    Text is taken from all files in turn. For some words both read-outs are asked, for all words the text as it is.
+    Text is taken from all files in turn. For some words both layers are asked, for all words the text as it is.
     """
-    lemmas = None if words is None else {model.lemma_of(word) for word in words}
-    source: ReadOut = "disambiguation" if lemmas is None and model.network.c_d is not None else "both"
+    lemmas = None if words is None else {one.word for one in tagger.lexicon.lookup.every(words, as_is=as_is)}
+    read_out = DISAMBIGUATION if lemmas is None and tagger.reader.network.c_d is not None else BOTH
     sentences = _searched(find_sources(paths), lemmas)
     limit = TEXT if lemmas is None else SENTENCES * len(lemmas)
     best: dict[str, dict[str, tuple[float, Example]]] = {}
-    for done, (text, tokens) in enumerate(
-        model.tag_lines(_first(sentences, limit), source=source, granularity=granularity), 1
-    ):
+    tag = partial(tagger.tag_many, read_out=read_out, granularity=granularity)
+    for done, (text, tokens) in enumerate(beside(tag, _first(sentences, limit), str), 1):
         for token in tokens:
             if token.sense is None or token.probability is None or (lemmas is not None and token.lemma not in lemmas):
                 continue
@@ -98,18 +96,18 @@ def _keep(found: dict[str, tuple[float, Example]], example: Example, n: int) -> 
         del found[min(found, key=lambda text: found[text][0])]
 
 
-def _searched(sources: Sequence[Source], lemmas: set[str] | None) -> Iterator[str]:
+def _searched(sources: Sequence[TextFile], lemmas: set[str] | None) -> Iterator[str]:
     wanted = None
     if lemmas is not None:
         forms = sorted({form for lemma in lemmas for form in forms_of(lemma)})
         wanted = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, forms))})(?!\w)", re.IGNORECASE)
     for chunk in _in_turn(sources):
-        for line in lines_of(chunk):
+        for line in chunk_lines(chunk):
             if wanted is None or wanted.search(line):
                 yield from (s for s in sentences_of(line) if wanted is None or wanted.search(s))
 
 
-def _in_turn(sources: Sequence[Source]) -> Iterator[bytes]:
+def _in_turn(sources: Sequence[TextFile]) -> Iterator[bytes]:
     """A chunk of each file, then the next of each, until enough was seen."""
     running = [source.chunks("replace") for source in sources]
     seen = 0

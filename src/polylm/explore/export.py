@@ -5,11 +5,8 @@ senses of each word by the text as it is, and by the text in which some words ar
 what the numbers are.
 """
 
-import contextlib
-import io
+import copy
 import json
-import logging
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -19,12 +16,12 @@ from numpy.typing import NDArray
 
 from polylm.atomic import replacing
 from polylm.errors import UserError
-from polylm.explore.neighbours import SenseVectors
-from polylm.text.analyzer import LINE
-from polylm.text.pipeline import UNKNOWN
+from polylm.senses.vectors import SenseVectors
+from polylm.symbols import LINE_ID, MASK_ID, PAD_ID, UNKNOWN_ID
+from polylm.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from polylm.explore.model import Model
+    from polylm.model.polylm import PolyLM
 
 Kind = Literal["text", "binary"]
 HOW = (
@@ -58,7 +55,7 @@ def _rows(keys: Sequence[str], vectors: NDArray[np.float32]) -> "zip[tuple[str, 
     return zip(keys, vectors, strict=True)
 
 
-def onnx(model: "Model", path: str | Path) -> Path:
+def onnx(network: "PolyLM", vocabulary: Vocabulary, path: str | Path) -> Path:
     """The network in float32, and beside it PATH.json with its words and senses; the JSON file is returned."""
     import torch
     from torch import Tensor, nn
@@ -67,9 +64,11 @@ def onnx(model: "Model", path: str | Path) -> Path:
         import onnxscript  # noqa: F401
     except ImportError:
         raise UserError("writing ONNX needs onnx and onnxscript: pip install 'polylm[onnx]'") from None
-    network = model.network
     if network.c_d is None:
         raise UserError("this model has no disambiguation layer: it cannot be written as ONNX")
+    network = copy.deepcopy(network).float().eval()
+    network.compute_dtype = None
+    network.keep_inputs()
 
     class Both(nn.Module):
         def __init__(self) -> None:
@@ -80,40 +79,30 @@ def onnx(model: "Model", path: str | Path) -> Path:
             return self.network.disambiguation_probs(words), self.network.prediction_probs(masked, words)
 
     length = network.config.max_length
-    example = torch.full((2, min(8, length)), model.mask, device=model.device)
+    example = torch.full((2, min(8, length)), MASK_ID, device=network.embeddings.device)
     axes = {0: torch.export.Dim("texts"), 1: torch.export.Dim("length", min=2, max=length)}
-    before, network.compute_dtype = network.compute_dtype, None
-    network.keep_inputs()
-    level = logging.getLogger("torch.onnx").level
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")
-            program = torch.onnx.export(
-                Both().eval(),
-                (example, example.clone()),
-                dynamo=True,
-                dynamic_shapes={"words": axes, "masked": axes},
-                input_names=["words", "masked"],
-                output_names=["q_d", "q_p"],
-                verbose=False,
-            )
-    finally:
-        logging.getLogger("torch.onnx").setLevel(level)
-        network.compute_dtype = before
-        network.keep_inputs()
+    with torch.no_grad():
+        program = torch.onnx.export(
+            Both().eval(),
+            (example, example.clone()),
+            dynamo=True,
+            dynamic_shapes={"words": axes, "masked": axes},
+            input_names=["words", "masked"],
+            output_names=["q_d", "q_p"],
+            verbose=False,
+        )
     assert program is not None
     with replacing(path) as file:
         file.write(program.model_proto.SerializeToString())
     inventory = network.inventory
     described = {
-        "words": model.vocabulary.words,
+        "words": vocabulary.words,
         "n_senses": inventory.n_senses.tolist(),
         "numbers": inventory.numbers.tolist(),
-        "mask": model.mask,
-        "pad": model.pad,
-        "line": model.vocabulary[LINE],
-        "unknown": model.vocabulary[UNKNOWN],
+        "mask": MASK_ID,
+        "pad": PAD_ID,
+        "line": LINE_ID,
+        "unknown": UNKNOWN_ID,
         "max_length": length,
         "how": HOW,
     }

@@ -5,17 +5,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from polylm.atomic import replacing
 from polylm.errors import UserError
+from polylm.explore.examples import Example
 from polylm.explore.links import Link, Linker
-
-if TYPE_CHECKING:
-    from polylm.explore.examples import Example
-    from polylm.explore.model import Model
-    from polylm.wordnet import WordNet
+from polylm.explore.tagging import Tagger
+from polylm.wordnet import WordNet
 
 SURE = 0.5  # from which a link is stated as a fact in Turtle, beside its confidence
 Report = Callable[[int, int], None]  # done, total
@@ -31,7 +29,7 @@ class LexicalSense:
     members: list[str]
     substitutes: list[str] = field(default_factory=list)
     wordnet: Link | None = None
-    examples: list["Example"] = field(default_factory=list)
+    examples: list[Example] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -43,26 +41,31 @@ class Entry:
     senses: list[LexicalSense]
 
     def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
         return asdict(self)
 
 
 def entries(
-    model: "Model",
+    tagger: Tagger,
     *,
     words: Sequence[str] | None = None,
     granularity: float | None = None,
     topn: int = 8,
-    wordnet: "WordNet | None" = None,
-    examples: Mapping[str, list["Example"]] | None = None,
+    wordnet: WordNet | None = None,
+    examples: Mapping[str, list[Example]] | None = None,
+    as_is: bool = False,
     report: Report | None = None,
 ) -> Iterator[Entry]:
-    """All words of a model, or those given, the commonest first."""
-    linker = Linker(model, wordnet) if wordnet is not None else None
-    wanted = model.words() if words is None else list(dict.fromkeys(model.lemma_of(word) for word in words))
+    """All words of a model, or those given; `as_is`: a form that the model has is not taken for its lemma."""
+    lexicon = tagger.lexicon
+    linker = Linker(tagger, wordnet) if wordnet is not None else None
+    wanted = lexicon.index.words()
+    if words is not None:
+        wanted = list(dict.fromkeys(one.word for one in lexicon.lookup.every(words, as_is=as_is)))
     done = 0
     for first in range(0, len(wanted), 4096):  # neighbours of many senses are found together
         part = wanted[first : first + 4096]
-        found = model.senses_of(part, granularity=granularity, topn=topn)
+        found = lexicon.senses(part, granularity=granularity, topn=topn, as_is=True)
         linked: list[list[Link | None]] = [[None] * len(senses) for senses in found]
         if linker is not None:
             groups = [[sense.members for sense in senses] for senses in found]
@@ -72,7 +75,7 @@ def entries(
                 LexicalSense(**vars(sense), wordnet=link, examples=(examples or {}).get(sense.key, []))
                 for sense, link in zip(senses, links, strict=True)
             ]
-            yield Entry(word, model.vocabulary.counts[model.vocabulary[word]], own)
+            yield Entry(word, lexicon.vocabulary.count(word), own)
         done += len(part)
         if report:
             report(done, len(wanted))

@@ -13,17 +13,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polylm.explore.tagging import Tagger
+from polylm.reading.readout import DISAMBIGUATION
+from polylm.senses.keys import word_of
 from polylm.text.lemmatizer import forms_of, lemmas_of
-from polylm.wordnet import SS_TYPE
-
-if TYPE_CHECKING:
-    from polylm.explore.model import Model
-    from polylm.wordnet import WordNet
+from polylm.wordnet import SS_TYPE, WordNet
 
 # Chosen on half of SemCor's words.
 APART, CLASS, SUBSTITUTE, SPEECH, READ, EARLIER, SHARPNESS = 2.0, 3.0, 0.2, 1.0, 0.1, 0.3, 6.0
@@ -55,11 +53,11 @@ class Link:
 class Linker:
     """Finds the likeliest synset of each sense."""
 
-    def __init__(self, model: "Model", wordnet: "WordNet") -> None:
-        self.model, self.wordnet = model, wordnet
-        self.rows: dict[str, list[int]] = defaultdict(list)  # of `model.vectors`, by word
-        for row, key in enumerate(model.vectors.keys):
-            self.rows[key.rpartition("#")[0]].append(row)
+    def __init__(self, tagger: Tagger, wordnet: WordNet) -> None:
+        self.tagger, self.vectors, self.wordnet = tagger, tagger.lexicon.vectors, wordnet
+        self.rows: dict[str, list[int]] = defaultdict(list)  # of the vectors, by word
+        for row, key in enumerate(self.vectors.keys):
+            self.rows[word_of(key)].append(row)
         self._lemma = lru_cache(1 << 16)(self._lemma_in_model)
         self._speech = lru_cache(1 << 16)(self._parts_of_speech)
 
@@ -96,7 +94,7 @@ class Linker:
         glosses: NDArray[np.float32],
     ) -> NDArray[np.float32]:
         """(groups, candidates) how probable each synset is for each sense."""
-        vectors = self.model.vectors
+        vectors = self.vectors
         place = {vectors.keys[row]: i for i, row in enumerate(self.rows[word])}
         heads = [place[group[0]] for group in groups]
         about = [self._about(synset, word) for _, synset in candidates]
@@ -132,7 +130,7 @@ class Linker:
         named = np.zeros((len(groups), len(about)), dtype=np.float32)
         speech, known = np.zeros_like(named), np.ones(len(groups), dtype=np.float32)
         for i, group in enumerate(groups):
-            others = self.model.substitutes_of(group[0])
+            others = self.tagger.lexicon.substitutes_of(group[0])
             shares = [self._speech(other) for other in others]
             for rank, (other, share) in enumerate(zip(others, shares, strict=True)):
                 named[i] += [own.get(other, 0.0) / (rank + 2) for own in about]
@@ -153,7 +151,7 @@ class Linker:
         words = sorted({other for own in about for other in own})
         if not words:
             return (np.zeros((len(self.rows[word]), len(about)), dtype=np.float32),) * 2
-        vectors = self.model.vectors.vectors
+        vectors = self.vectors.vectors
         others = [self.rows[other] for other in words]
         first = np.cumsum([0, *map(len, others[:-1])])
         cosines = vectors[self.rows[word]] @ vectors[np.concatenate(others)].T
@@ -213,10 +211,10 @@ class Linker:
                         whose.append((number, candidate, at, 2.0))
                 texts.append([word, ":", *_TOKEN.findall(self.wordnet.synsets[synset].gloss)])
                 whose.append((number, candidate, 0, 1.0))
-        tagged = self.model.tag_many(texts, source="disambiguation", granularity=1.0)
+        tagged = self.tagger.tag_many_tokens(texts, read_out=DISAMBIGUATION, granularity=1.0)
         for (number, candidate, at, weight), tokens in zip(whose, tagged, strict=True):
             word = words[number][0]
-            place = {self.model.vectors.keys[row]: i for i, row in enumerate(self.rows[word])}
+            place = {self.vectors.keys[row]: i for i, row in enumerate(self.rows[word])}
             for key, probability in tokens[at].distribution.items() if tokens[at].lemma == word else ():
                 read[number][candidate, place[key]] += weight * probability
         return [own / np.maximum(own.sum(axis=1, keepdims=True), 1e-9) for own in read]

@@ -4,27 +4,26 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polylm.atomic import replacing, write_bytes
 from polylm.errors import UserError
-from polylm.explore.neighbours import word_of
-
-if TYPE_CHECKING:
-    from polylm.explore.model import Model
+from polylm.explore.tagging import Tagger
+from polylm.senses.keys import split_key, word_of
+from polylm.senses.lexicon import Lexicon
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def plot_words(
-    model: "Model",
+    lexicon: Lexicon,
     words: Sequence[str],
     out: str | Path,
     *,
-    single: "Model | None" = None,
+    single: Lexicon | None = None,
     around: int = 6,
     least: float = 0.02,
     granularity: float | None = None,
@@ -33,26 +32,25 @@ def plot_words(
     """One vector a word on the left, one a sense on the right; t-SNE of their directions.
 
     Drawn are the words, those of their senses that have at least the share `least`, and so many neighbours of each.
-    On the left are the vectors of the model `single`, trained with one sense a word, or else what the model itself
+    On the left are the vectors of `single`, a model trained with one sense a word, or else what the model itself
     reads of a word before it is disambiguated.
     """
     out = _picture(out)
-    senses = [
-        sense for word in dict.fromkeys(words) for sense in model.senses(word, granularity=granularity, topn=around)
-    ]
+    found = lexicon.senses(list(dict.fromkeys(words)), granularity=granularity, topn=around)
+    senses = [sense for own in found for sense in own]
     own = [sense.key for sense in senses if sense.share >= least]
     near = [key for sense in senses if sense.key in own for key, _ in sense.neighbours]
     keys = list(dict.fromkeys([*own, *near]))
     chosen = {word_of(key) for key in own}
     names = list(dict.fromkeys(word_of(key) for key in keys))
-    left = single or model
+    left = single or lexicon
     names = [name for name in names if name in left.vocabulary]
     size = 6.5 * max(1.0, (len(keys) / 90) ** 0.5)  # room for labels
     figure, (word_axis, sense_axis) = _figure((2 * size, size), 1, 2)
     vectors = left.word_directions(names)
     _scatter(word_axis, vectors, names, [name in chosen for name in names], seed)
     word_axis.set_title("word vectors")
-    vectors = np.stack([model.vectors[key] for key in keys])
+    vectors = np.stack([lexicon.vectors[key] for key in keys])
     often = Counter(map(word_of, keys))
     labels = [key if word_of(key) in chosen or often[word_of(key)] > 1 else word_of(key) for key in keys]
     _scatter(sense_axis, vectors, labels, [key in own for key in keys], seed)
@@ -60,20 +58,22 @@ def plot_words(
     _save(figure, out)
 
 
-def plot_text(model: "Model", text: str, out: str | Path) -> None:
+def plot_text(tagger: Tagger, text: str, out: str | Path) -> None:
     """A bar for each word of several senses: how likely each of them is here."""
     out = _picture(out)
-    tokens = [token for token in model.tag(text) if token.sense is not None and model.n_senses(token.lemma) > 1]
+    lexicon = tagger.lexicon
+    tokens = [token for token in tagger.tag(text) if token.sense is not None and lexicon.n_senses(token.lemma) > 1]
     if not tokens:
         raise UserError("no word of this text has several senses")
     figure, axis = _figure((8, 0.6 + 0.42 * len(tokens)), 1, 1)
     for place, token in enumerate(tokens):
         left = 0.0
         for key, probability in token.distribution.items():
-            colour = f"C{(int(key.rpartition('#')[2]) - 1) % 10}"
+            parts = split_key(key)
+            colour = f"C{((parts.number if parts else 1) - 1) % 10}"
             axis.barh(place, probability, left=left, color=colour, edgecolor="white", height=0.7)
             if probability > 0.12:
-                label = f"{key} {model.label(key)}" if probability > 0.35 else key
+                label = f"{key} {lexicon.labels([key])[0]}" if probability > 0.35 else key
                 axis.text(left + 0.01, place, label, va="center", fontsize=8, color="white", clip_on=True)
             left += probability
     axis.set_yticks(range(len(tokens)), [token.text for token in tokens])
@@ -83,12 +83,11 @@ def plot_text(model: "Model", text: str, out: str | Path) -> None:
     _save(figure, out)
 
 
-def sense_map(model: "Model", out: str | Path, *, n: int = 4000, least: float = 0.02, seed: int = 0) -> int:
+def sense_map(lexicon: Lexicon, out: str | Path, *, n: int = 4000, least: float = 0.02, seed: int = 0) -> int:
     """One page of the commonest senses on a plane, to zoom, search and click, offline; how many there are."""
-    vectors = model.vectors
-    counts = dict(zip(model.vocabulary.words, model.vocabulary.counts, strict=True))
-    often = np.array([counts[word_of(key)] for key in vectors.keys]) * vectors.shares
-    there = model.index.are_heads(model.granularity)
+    vectors = lexicon.vectors
+    often = np.array([lexicon.vocabulary.count(word_of(key)) for key in vectors.keys]) * vectors.shares
+    there = lexicon.index.are_heads(lexicon.granularity)
     often = np.where((vectors.shares >= least) & (there is None or there.numpy()), often, 0)
     chosen = np.argsort(-often, kind="stable")[:n]
     chosen = chosen[often[chosen] > 0]
@@ -98,8 +97,8 @@ def sense_map(model: "Model", out: str | Path, *, n: int = 4000, least: float = 
 
     def share_of(key: str) -> float:
         """With the senses that are merged with it."""
-        groups = model.index.groups(model.vocabulary[word_of(key)], model.granularity)
-        return next(share for group, share in groups if model.index.key(group[0]) == key)
+        groups = lexicon.index.groups(lexicon.vocabulary[word_of(key)], lexicon.granularity)
+        return next(share for group, share in groups if lexicon.index.key(group[0]) == key)
 
     rows = [
         [

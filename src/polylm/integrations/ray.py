@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polylm.corpus.engine import Engine
-from polylm.corpus.sources import Source as TextFile
-from polylm.corpus.sources import lines_of
+from polylm.corpus.sources import TextFile, chunk_lines
 from polylm.errors import UserError
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     import ray.data
 
     from polylm.device import Device
-    from polylm.model.readout import Source
+    from polylm.reading.readout import Layers
 
 
 def ray_engine(workers: int | None = None) -> Engine:
@@ -29,7 +28,7 @@ def ray_engine(workers: int | None = None) -> Engine:
     except ImportError:
         raise UserError("the ray engine needs Ray: pip install 'polylm[ray]'") from None
     if workers is not None and workers < 1:
-        raise UserError(f"{workers} workers cannot do anything: give --workers 1 or more")
+        raise UserError(f"there must be at least one worker, not {workers} ({{workers}})", workers=None)
 
     def run(function: Callable[[bytes], bytes], items: Iterable[bytes]) -> Iterator[bytes]:
         started_here = not ray.is_initialized()
@@ -74,14 +73,14 @@ class SenseTagger:
         self,
         model: str | None = None,
         column: str = "text",
-        source: "Source" = "both",
+        read_out: "Layers" = "both",
         granularity: float | None = None,
         device: "Device" = "auto",
     ) -> None:
         from polylm.explore.model import load
 
         self.model = load(model, device=device, granularity=granularity)
-        self.column, self.source = column, source
+        self.column, self.read_out = column, read_out
 
     def __call__(self, batch: "pyarrow.Table") -> "pyarrow.Table":
         """The batch with a column `senses`: for each text a list of words, each with its offsets, lemma and sense."""
@@ -92,7 +91,7 @@ class SenseTagger:
         texts = [text or "" for text in batch.column(self.column).to_pylist()]
         tagged = [
             [{name: getattr(token, name) for name in _FIELDS} for token in tokens]
-            for tokens in self.model.tag_many(texts, source=self.source)
+            for tokens in self.model.tag_many(texts, read_out=self.read_out)
         ]
         return batch.append_column("senses", pyarrow.array(tagged, type=_type()))
 
@@ -119,14 +118,14 @@ def tag_dataset(
     *,
     column: str = "text",
     model: str | Path | None = None,
-    source: "Source" = "both",
+    read_out: "Layers" = "both",
     granularity: float | None = None,
     gpu: bool = False,
     workers: int | None = None,
     batch_size: int = 256,
 ) -> "ray.data.Dataset":
     """A data set of Ray with a column `senses`; lazy, as Ray's are. Each worker has a core or a GPU, and the model."""
-    settings = _settings(model, column, source, granularity, gpu)
+    settings = _settings(model, column, read_out, granularity, gpu)
     return dataset.map_batches(
         SenseTagger,
         fn_constructor_kwargs=settings,
@@ -142,7 +141,7 @@ def tag_folder(
     *,
     column: str = "text",
     model: str | Path | None = None,
-    source: "Source" = "both",
+    read_out: "Layers" = "both",
     granularity: float | None = None,
     gpu: bool = False,
     workers: int | None = None,
@@ -173,7 +172,7 @@ def tag_folder(
         )
         work.map(
             FileTagger,  # type: ignore[arg-type]
-            fn_constructor_kwargs=_settings(model, column, source, granularity, gpu),
+            fn_constructor_kwargs=_settings(model, column, read_out, granularity, gpu),
             **_resources(gpu, workers or min(len(pending), _cores())),
         ).materialize()
     return [_tagged(out, path) for path in files]
@@ -210,7 +209,7 @@ def _tables(path: Path, column: str) -> "Iterator[pyarrow.Table]":
             yield pyarrow.Table.from_batches([batch])
         return
     for chunk in TextFile(path).chunks():
-        lines = [line for line in lines_of(chunk) if line.strip()]
+        lines = [line for line in chunk_lines(chunk) if line.strip()]
         yield pyarrow.table({column: pyarrow.array(lines, pyarrow.string())})
 
 
@@ -219,12 +218,12 @@ def _tagged(out: Path, path: Path) -> Path:
 
 
 def _settings(
-    model: str | Path | None, column: str, source: "Source", granularity: float | None, gpu: bool
+    model: str | Path | None, column: str, read_out: "Layers", granularity: float | None, gpu: bool
 ) -> dict[str, Any]:
     return {
         "model": None if model is None else str(Path(model).resolve()),
         "column": column,
-        "source": source,
+        "read_out": read_out,
         "granularity": granularity,
         "device": "cuda" if gpu else "cpu",
     }
@@ -232,7 +231,7 @@ def _settings(
 
 def _resources(gpu: bool, workers: int | None) -> dict[str, Any]:
     if workers is not None and workers < 1:
-        raise UserError(f"{workers} workers cannot do anything: ask for 1 or more")
+        raise UserError(f"there must be at least one worker, not {workers}")
     return {"num_gpus": 1 if gpu else 0, "num_cpus": 1, "concurrency": (1, workers or _cores())}
 
 

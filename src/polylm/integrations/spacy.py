@@ -12,9 +12,9 @@ from spacy.tokens import Doc, Token
 
 if TYPE_CHECKING:
     from polylm.explore.model import Model
+    from polylm.reading.readout import Layers
 
-Source = Literal["both", "prediction", "disambiguation"]
-DEFAULTS = {"model": None, "source": "both", "granularity": None, "device": "auto"}
+DEFAULTS = {"model": None, "read_out": "both", "granularity": None, "device": "auto"}
 
 
 @Language.factory("polylm", default_config=DEFAULTS, assigns=["token._.sense", "token._.senses"])
@@ -22,27 +22,28 @@ def make(
     nlp: Language,
     name: str,
     model: str | None,
-    source: Source,
+    read_out: Layers,
     granularity: float | None,
     device: Literal["auto", "cpu", "cuda"],
 ) -> "SenseTagger":
     """`model` is the folder of a model; by default the English one."""
     from polylm.explore.model import load
 
-    return SenseTagger(load(model, device=device, granularity=granularity), source=source)
+    return SenseTagger(load(model, device=device, granularity=granularity), read_out=read_out)
 
 
 class SenseTagger:
     """Sets `token._.sense` (a key such as bank#3, or None) and `token._.senses` (keys with their probabilities)."""
 
-    def __init__(self, model: "Model", *, source: Source = "both") -> None:
+    def __init__(self, model: "Model", *, read_out: Layers = "both") -> None:
         self.model: Model = model
-        self.source: Source = source
+        self.read_out: Layers = read_out
         for extension, default in (("sense", None), ("senses", {})):
             if not Token.has_extension(extension):
                 Token.set_extension(extension, default=default)
 
     def __call__(self, doc: Doc) -> Doc:
+        """One doc."""
         return next(self.pipe([doc]))
 
     def pipe(self, stream: Iterable[Doc], batch_size: int = 256) -> Iterator[Doc]:
@@ -60,7 +61,7 @@ class SenseTagger:
         texts = (
             ["_".join(token.text.split()) for token in tokens] for tokens in words
         )  # merged tokens may have spaces
-        tagged = self.model.tag_many(texts, source=self.source)
+        tagged = self.model.tag_many_tokens(texts, read_out=self.read_out)
         for doc, tokens, found in zip(docs, words, tagged, strict=True):
             for token, one in zip(tokens, found, strict=True):
                 token._.sense, token._.senses = one.sense, one.distribution

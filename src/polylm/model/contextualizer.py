@@ -7,7 +7,14 @@ A contextualizer is a module made by `factory(config, n_layers)` and called as `
               their numbers are equal; 0 is padding. What a position gives must not depend on other segments.
     returns   (B, T, d)
 
-`register_contextualizer("mine", factory)` makes `ModelConfig(contextualizer="mine")` work.
+`register_contextualizer("mine", factory)` makes `ModelConfig(contextualizer="mine")` work. A module may be able to do
+more; it says so by having these, and what it lacks is made up for:
+
+    outputs_at(x, segments, at)   (n, d) at the places `at` (n,) of the B * T alone; else all are computed
+    follows_dtype = True          computes in the precision of x, whatever that of its weights; else autocast is used
+    compile_layers(wanted)        compiles what is inside it, or no longer; else the module is compiled as a whole
+    static = True                 its work is the same in every step, so a CUDA graph can record it; else none is made
+    random = False                draws no random numbers in training; else torch is seeded before every step
 """
 
 from collections.abc import Callable
@@ -27,7 +34,9 @@ from polylm.model.head import triton_works
 class Contextualizer(Protocol):
     """What a factory returns: an `nn.Module` that is called so."""
 
-    def __call__(self, x: Tensor, segments: Tensor | None = None) -> Tensor: ...
+    def __call__(self, x: Tensor, segments: Tensor | None = None) -> Tensor:
+        """(B, T, d)"""
+        ...
 
 
 Factory = Callable[[ModelConfig, int], nn.Module]
@@ -41,11 +50,20 @@ def register_contextualizer(name: str, factory: Factory) -> None:
 
 def at_places(contextualizer: nn.Module, x: Tensor, segments: Tensor | None, at: Tensor) -> Tensor:
     """(n, d) of the places `at` (n,) among B * T, each once if it is trained. One that can computes no others."""
-    if isinstance(contextualizer, Transformer):
-        some: Tensor = contextualizer(x, segments, at)
-        return some
+    outputs_at: Callable[..., Tensor] | None = getattr(contextualizer, "outputs_at", None)
+    if outputs_at is not None:
+        return outputs_at(x, segments, at)
     every: Tensor = contextualizer(x, segments)
     return every.flatten(0, 1)[at]
+
+
+def compile_layers(contextualizer: nn.Module, wanted: bool = True) -> None:
+    """Compile it from now on, its own way if it has one; or no longer."""
+    own_way: Callable[[bool], None] | None = getattr(contextualizer, "compile_layers", None)
+    if own_way is not None:
+        own_way(wanted)
+    elif wanted:
+        contextualizer.compile(dynamic=False)
 
 
 def make_contextualizer(config: ModelConfig, n_layers: int) -> nn.Module:
@@ -66,7 +84,8 @@ def _attention_mask(segments: Tensor | None) -> Tensor | None:
 class Transformer(nn.Module):
     """Pre-norm encoder with rotary positions and normalised queries and keys; layer norm on the way in and out."""
 
-    follows_dtype = True  # computes in the precision of its input
+    follows_dtype = True
+    static = True
 
     cos: Tensor
     sin: Tensor
@@ -74,6 +93,7 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig, n_layers: int) -> None:
         super().__init__()
         self.compiled = False
+        self.random = bool(config.dropout)
         self.norm_in, self.norm_out = nn.LayerNorm(config.d_model), nn.LayerNorm(config.d_model)
         self.layers = nn.ModuleList(_TransformerLayer(config) for _ in range(n_layers))
         d_head = config.d_model // config.n_heads
@@ -82,7 +102,11 @@ class Transformer(nn.Module):
         self.register_buffer("cos", angles.cos().float(), persistent=False)
         self.register_buffer("sin", angles.sin().float(), persistent=False)
 
-    def forward(self, x: Tensor, segments: Tensor | None = None, at: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, segments: Tensor | None = None) -> Tensor:
+        """(B, T, d)"""
+        return self.outputs_at(x, segments, None)
+
+    def outputs_at(self, x: Tensor, segments: Tensor | None, at: Tensor | None) -> Tensor:
         """Attention, what stands between two of them, and so on: the seams of layers are inside one function.
 
         `at` (n,): only these places of the B * T are wanted, (n, d); the last layer then computes no others.
@@ -103,9 +127,9 @@ class Transformer(nn.Module):
         out: Tensor = last(x, y, *layers[-1].exit(), *_of_norm(self.norm_out), dropout)
         return out
 
-    def compile_layers(self) -> None:
-        """From now on run compiled; one compilation serves all layers."""
-        self.compiled = True
+    def compile_layers(self, wanted: bool) -> None:
+        """Run compiled from now on, or not; one compilation serves all layers."""
+        self.compiled = wanted
 
 
 class _Take(torch.autograd.Function):
@@ -252,6 +276,7 @@ class Bert(nn.Module):
                     nn.init.normal_(parameter, std=0.02)
 
     def forward(self, x: Tensor, segments: Tensor | None = None) -> Tensor:
+        """(B, T, d)"""
         mask = _attention_mask(segments)
         if mask is not None:  # this layer wants True where one must not look, for each head
             mask = ~mask.expand(-1, self.n_heads, -1, -1).flatten(0, 1)
@@ -287,6 +312,7 @@ class Lstm(nn.Module):
         )
 
     def forward(self, x: Tensor, segments: Tensor | None = None) -> Tensor:
+        """(B, T, d)"""
         x = self.norm_in(x)
         y = self.lstm(x)[0] if segments is None else self._by_segment(x, segments)
         out: Tensor = self.norm_out(y)

@@ -4,7 +4,7 @@ Words are numbers, 0 to V - 1; a word's senses are consecutive rows. The number 
 has static shapes: the rows of a word are padded to the largest number of senses, with a mask.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -82,33 +82,8 @@ class SenseInventory(nn.Module):
             raise UserError("every word must keep at least one sense")
         return SenseInventory(counts.cpu(), excluded=self.excluded, numbers=self.numbers[kept].cpu())
 
-    def keys(self, words: Sequence[str]) -> list[str]:
-        """The name of each row, given the words: bank#1, bank#2, …"""
-        named = zip(self.word_of_sense.tolist(), self.numbers.tolist(), strict=True)
-        return [f"{words[word]}#{number}" for word, number in named]
-
-    @classmethod
-    def from_counts(
-        cls,
-        counts: Sequence[int],
-        *,
-        least: int,
-        senses: int = 8,
-        focus: Sequence[int] = (),
-        given: Mapping[int, int] | None = None,
-        excluded: Sequence[int] = (),
-    ) -> "SenseInventory":
-        """`senses` for words that occur at least `least` times or are in `focus`, `given[word]` where told, else 1."""
-        numbers = [senses if count >= least else 1 for count in counts]
-        for word in focus:
-            numbers[word] = senses
-        for word in excluded:
-            numbers[word] = 1
-        for word, number in (given or {}).items():
-            numbers[word] = number
-        return cls(numbers, excluded=excluded)
-
     def extra_repr(self) -> str:
+        """What `repr` shows."""
         return f"{self.n_words} words, {self.n_rows} senses, at most {self.max_senses} a word"
 
     def __eq__(self, other: Any) -> bool:

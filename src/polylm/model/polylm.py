@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from polylm.model.config import ModelConfig
-from polylm.model.contextualizer import Transformer, at_places, make_contextualizer
+from polylm.model.contextualizer import at_places, compile_layers, make_contextualizer
 from polylm.model.head import log_partition, triton_works
 from polylm.model.inventory import SenseInventory
 from polylm.model.loss import Losses, losses
@@ -114,6 +114,7 @@ class PolyLM(nn.Module):
         self._kept_inputs = kept
 
     def train(self, mode: bool = True) -> "PolyLM":
+        """As modules do; inputs that were kept are forgotten."""
         if mode:
             self._kept_inputs = None
         return super().train(mode)
@@ -123,6 +124,7 @@ class PolyLM(nn.Module):
         return super()._apply(*arguments, **named)  # type: ignore[no-untyped-call]
 
     def load_state_dict(self, *arguments: Any, **named: Any) -> Any:
+        """As modules do; inputs that were kept are forgotten."""
         self._kept_inputs = None
         return super().load_state_dict(*arguments, **named)
 
@@ -308,13 +310,11 @@ class PolyLM(nn.Module):
             totals=totals,
         )
 
-    def compile_parts(self) -> None:
-        """Compile the encoders, in place; what stands between them is fused already, or small."""
+    def compile_parts(self, wanted: bool = True) -> None:
+        """Compile the encoders, in place, or no longer; what stands between them is fused already, or small."""
         for part in (self.c_d, self.c_p):
-            if isinstance(part, Transformer):
-                part.compile_layers()
-            elif part is not None:
-                part.compile(dynamic=False)
+            if part is not None:
+                compile_layers(part, wanted)
 
     # How much senses are used
 
@@ -371,37 +371,3 @@ class PolyLM(nn.Module):
         share = self.shares()
         best = share.new_zeros(self.inventory.n_words).scatter_reduce(0, self.inventory.word_of_sense, share, "amax")
         return (share < least) & (share < best[self.inventory.word_of_sense])
-
-    @torch.no_grad()
-    def order_senses(self) -> None:
-        """Order each word's senses by falling share, and number them so: bank#1 is the commonest.
-
-        To be done once, when training ends: before pruning, which keeps numbers, and before confusions are counted.
-        """
-        word = self.inventory.word_of_sense
-        count_from_one = torch.arange(len(word), device=word.device) - self.inventory.first[word] + 1
-        if not torch.equal(self.inventory.numbers, count_from_one):
-            raise ValueError("the senses of a pruned model have their numbers for good: order them before pruning")
-        by_share = torch.argsort(self.shares(), descending=True, stable=True)
-        order = by_share[torch.argsort(word[by_share], stable=True)]  # rows of a word stay together
-        for tensor in (self.embeddings, self.bias, self.lambda_logits, self.share_d, self.share_p):
-            tensor.copy_(tensor[order])
-        # A new inventory, so that nothing counted in the old order passes for one of this.
-        inventory = SenseInventory(self.inventory.n_senses.cpu(), excluded=self.inventory.excluded)
-        self.inventory = inventory.to(word.device)
-
-    @torch.no_grad()
-    def prune(self, least: float = 0.01) -> "PolyLM":
-        """A smaller model without the dead senses. What is left keeps its number, its vector, its score and x(w)."""
-        kept = ~self.dead_senses(least)
-        vectors = self.word_vectors()
-        words = torch.cat((self.inventory.word_of_sense[~kept], self.offset_words)).unique()  # type: ignore[no-untyped-call]
-        pruned = PolyLM(self.config, self.inventory.select(kept), n_offsets=len(words))
-        pruned = pruned.to(self.embeddings.device, self.embeddings.dtype)
-        by_sense = ("embeddings", "bias", "lambda_logits", "share_d", "share_p")
-        state = {name: tensor[kept] if name in by_sense else tensor for name, tensor in self.state_dict().items()}
-        offsets = {name: pruned.state_dict()[name] for name in ("offset_words", "input_offsets")}
-        pruned.load_state_dict({**state, **offsets})
-        pruned.offset_words.copy_(words)
-        pruned.input_offsets.copy_(vectors[words] - pruned.word_vectors()[words])
-        return pruned.train(self.training)

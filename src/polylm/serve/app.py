@@ -10,20 +10,22 @@ from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import numpy as np
 import uvicorn
 from fastapi import FastAPI, HTTPException, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polylm import __version__
 from polylm.errors import UserError
 from polylm.explore.model import Model
-from polylm.explore.neighbours import word_of
+from polylm.explore.results import Neighbours, Senses, Substitutes, TaggedText
+from polylm.reading.readout import Layers
+from polylm.senses.lexicon import Lexicon
 
 STATIC = Path(__file__).parent / "static"
 MAX_TEXT = 20_000  # characters
@@ -40,7 +42,7 @@ class TagRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
     text: str = Field(max_length=MAX_TEXT)
     granularity: float | None = Field(None, ge=0, le=1)
-    source: Literal["both", "prediction", "disambiguation"] = "both"
+    read_out: Layers = Field("both", validation_alias=AliasChoices("read_out", "source"))
 
 
 class SubstitutesRequest(BaseModel):
@@ -58,6 +60,7 @@ class Limited:
         self.app, self.most = app, most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or refuse what is too long."""
         said = dict(scope.get("headers", [])).get(b"content-length", b"")
         if said.isdigit() and int(said) > self.most:
             await JSONResponse({"detail": self._too_long}, 413)(scope, receive, send)
@@ -88,7 +91,7 @@ def create_app(model: Model) -> FastAPI:
         docs_url=None,  # these pages need the network; /openapi.json does not
         redoc_url=None,
     )
-    lock = Lock()
+    lock, lexicon = Lock(), model.lexicon
 
     def careful(function: Callable[P, T]) -> Callable[P, T]:
         @wraps(function)
@@ -124,32 +127,26 @@ def create_app(model: Model) -> FastAPI:
             "words": inventory.n_words,
             "senses": inventory.n_rows,
             "granularity": model.granularity,
-            "merges": model.merging is not None,
+            "merges": lexicon.merge_tree is not None,
         }
 
     @app.post("/api/tag")
     @careful
     def tag(request: TagRequest) -> dict[str, Any]:
         """The words of a text as `polylm tag` gives them; `n_senses` is how many a word has at this granularity."""
-        tokens = model.tag(request.text, granularity=request.granularity, source=request.source)
-        lemmas = {token.lemma for token in tokens if token.sense is not None}
-        n_senses = {lemma: model.n_senses(lemma, granularity=request.granularity) for lemma in lemmas}
-        labels = model.labels([token.sense for token in tokens])
-        described = [
-            {**token.to_dict(), "label": label, "n_senses": n_senses.get(token.lemma, 0)}
-            for token, label in zip(tokens, labels, strict=True)
-        ]
-        return {"text": request.text, "tokens": described}
+        tokens = model.tag(request.text, granularity=request.granularity, read_out=request.read_out)
+        return TaggedText.of(request.text, tokens, lexicon, request.granularity).to_dict()
 
     @app.get("/api/senses")
     @careful
     def senses(word: Word, granularity: Dial = None, topn: Annotated[int, Query(ge=1, le=50)] = 8) -> dict[str, Any]:
         """The senses of a word: shares, neighbours, and a place for each on a little map."""
-        found = model.senses(model.split_key(word)[0], granularity=granularity, topn=topn)
+        resolved = lexicon.lookup(word)
+        found = lexicon.senses([resolved.word], granularity=granularity, topn=topn, as_is=True)[0]
         return {
-            "word": word_of(found[0].key),
-            "senses": [sense.to_dict() for sense in found],
-            "map": little_map(model, [(sense.key, [key for key, _ in sense.neighbours[:4]]) for sense in found]),
+            "word": resolved.word,
+            "senses": Senses(found).to_dict(),
+            "map": little_map(lexicon, [(sense.key, [key for key, _ in sense.neighbours[:4]]) for sense in found]),
         }
 
     @app.get("/api/plot")
@@ -160,29 +157,29 @@ def create_app(model: Model) -> FastAPI:
         around: Annotated[int, Query(ge=0, le=20, description="Neighbours of each sense.")] = 4,
     ) -> list[dict[str, Any]]:
         """The senses of some words and their neighbours on a plane, from -1 to 1; `own` are the words' senses."""
-        found = [sense for own in model.senses_of(word, granularity=granularity, topn=max(around, 1)) for sense in own]
-        return little_map(model, [(sense.key, [key for key, _ in sense.neighbours[:around]]) for sense in found])
+        found = [sense for own in lexicon.senses(word, granularity=granularity, topn=max(around, 1)) for sense in own]
+        return little_map(lexicon, [(sense.key, [key for key, _ in sense.neighbours[:around]]) for sense in found])
 
     @app.get("/api/similar")
     @careful
     def similar(key: Word, topn: Annotated[int, Query(ge=1, le=100)] = 10) -> list[dict[str, Any]]:
         """The nearest senses of other words."""
-        return [{"key": other, "cosine": round(cosine, 4)} for other, cosine in model.most_similar(key, topn)]
+        return Neighbours(model.most_similar(key, topn)).to_dict()
 
     @app.post("/api/substitutes")
     @careful
     def substitutes(request: SubstitutesRequest) -> list[dict[str, Any]]:
         """Words that could stand for the one in [brackets]."""
-        return [{"word": word, "share": share} for word, share in model.substitutes(request.text, request.topn)]
+        return Substitutes(model.substitutes(request.text, request.topn)).to_dict()
 
     return app
 
 
-def little_map(model: Model, senses: list[tuple[str, list[str]]]) -> list[dict[str, Any]]:
+def little_map(lexicon: Lexicon, senses: list[tuple[str, list[str]]]) -> list[dict[str, Any]]:
     """The senses and some neighbours of each on the plane of their two main directions, from -1 to 1."""
     own = [key for key, _ in senses]
     keys = list(dict.fromkeys([*own, *(key for _, near in senses for key in near)]))
-    vectors = np.stack([model.vectors[key] for key in keys])
+    vectors = np.stack([lexicon.vectors[key] for key in keys])
     centred = vectors - vectors.mean(axis=0)
     left, scales, _ = np.linalg.svd(centred, full_matrices=False)
     plane = np.zeros((len(keys), 2))
@@ -200,22 +197,24 @@ def check_port(host: str, port: int) -> str:
     try:
         family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError):
-        raise UserError(f"{host!r} is no address of this machine: choose another --host") from None
+        raise UserError(f"{host!r} is no address of this machine: choose another {{host}}", host=None) from None
     try:
         with socket.create_server((host, port), family=family):
             pass
     except (OSError, OverflowError) as error:
         why = "it is in use" if getattr(error, "errno", None) == errno.EADDRINUSE else getattr(error, "strerror", error)
-        raise UserError(f"{host}:{port} cannot be listened on, {why}: choose another --port or --host") from None
+        raise UserError(
+            f"{host}:{port} cannot be listened on, {why}: choose another {{port}} or {{host}}", port=None, host=None
+        ) from None
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
 def warm_up(model: Model) -> None:
     """What is read when it is first used is read now, so that nobody waits for it: half a second."""
-    model.labels([token.sense for token in model.tag("They left early.")])
+    model.lexicon.labels([token.sense for token in model.tag("They left early.")])
     model.most_similar(model.vectors.keys[0], 1)
 
 
-def serve(model: Model, host: str, port: int) -> None:
+def listen(model: Model, host: str, port: int) -> None:
     """Answer until stopped."""
     uvicorn.run(create_app(model), host=host, port=port, log_level="warning")

@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polylm import symbols
+from polylm.symbols import LINE
 from polylm.text.lemmatizer import INFLECTIONS, MARKERS, Lemmatizer
 from polylm.text.tagger import Tagger
 from polylm.text.tokenizer import cut
-
-LINE = symbols.SPECIAL[symbols.LINE]
 
 _KINDS = (None, *INFLECTIONS)  # what the lemma of a word depends on: an inflectional tag, or none
 

@@ -6,13 +6,13 @@ lemminflect takes some 60 microseconds a word.
 """
 
 import importlib
-import importlib.abc
+import importlib.util
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+from functools import cache
+from typing import Any, NamedTuple
+
+from polylm.errors import UserError
 
 MARKERS = ("[PL]", "[PAST]", "[GER]", "[N3RD]", "[3RD]", "[PART]", "[COMP]", "[SUP]")
 
@@ -55,9 +55,10 @@ class Lemmatizer:
     def __init__(self, max_remembered: int = 500_000) -> None:
         self._lemmas: dict[tuple[str, str], str] = dict(_IRREGULAR)
         self._max_remembered = max_remembered
-        self._lemminflect = _import_lemminflect()
+        self._lemminflect = _lemminflect().lemmas
 
     def __call__(self, word: str, tag: str) -> tuple[str, str | None]:
+        """The lemma, and the marker if the tag is one of an inflection."""
         word = word.lower()
         inflection = INFLECTIONS.get(tag)
         if inflection is None or not word.isalpha():
@@ -88,14 +89,14 @@ def lemmas_of(word: str, pos: str) -> tuple[str, ...]:
     """Every lemma that a form may have as a noun (n), verb (v), adjective (j or a) or adverb (r)."""
     if pos not in _POS:
         return ()
-    found: tuple[str, ...] = _import_lemminflect().getAllLemmas(word.lower(), _POS[pos]).get(_POS[pos], ())
+    found: tuple[str, ...] = _lemminflect().lemmas.getAllLemmas(word.lower(), _POS[pos]).get(_POS[pos], ())
     return found
 
 
 def forms_of(lemma: str) -> tuple[str, ...]:
     """A lemma and every form that it may have in a text."""
-    inflections: dict[str, tuple[str, ...]] = _import_lemminflect().getAllInflections(lemma)
-    regular = _import_lemminflect().getAllInflectionsOOV(lemma, "NOUN") if not inflections else {}
+    inflections: dict[str, tuple[str, ...]] = _lemminflect().forms.getAllInflections(lemma)
+    regular = _lemminflect().forms.getAllInflectionsOOV(lemma, "NOUN") if not inflections else {}
     return tuple(dict.fromkeys((lemma, *(form for own in (*inflections.values(), *regular.values()) for form in own))))
 
 
@@ -115,29 +116,28 @@ def regular_forms(word: str) -> set[str]:
     return forms
 
 
-@contextmanager
-def _hidden(name: str) -> Iterator[None]:
-    """Make `import name` fail inside the block, unless the module is loaded already."""
+class _Lemminflect(NamedTuple):
+    """The two classes of lemminflect, each made once."""
 
-    class Hide(importlib.abc.MetaPathFinder):
-        def find_spec(
-            self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-        ) -> ModuleSpec | None:
-            if fullname == name:
-                raise ImportError(f"{name} is hidden")
-            return None
+    lemmas: Any
+    forms: Any
 
-    finder = Hide()
-    sys.meta_path.insert(0, finder)
+
+@cache
+def _lemminflect() -> _Lemminflect:
+    """lemminflect without its `__init__`, which would load spaCy, some seconds of it, only to hook itself in."""
+    stand_in = "lemminflect" not in sys.modules
+    if stand_in:
+        spec = importlib.util.find_spec("lemminflect")
+        if spec is None:
+            raise UserError("lemminflect is not installed: pip install lemminflect")
+        sys.modules["lemminflect"] = importlib.util.module_from_spec(spec)
     try:
-        yield
+        lemmatizer, inflections = map(importlib.import_module, _CLASSES)
     finally:
-        sys.meta_path.remove(finder)
+        if stand_in:  # whoever imports lemminflect later has it whole
+            del sys.modules["lemminflect"]
+    return _Lemminflect(lemmatizer.Lemmatizer(), inflections.Inflections())
 
 
-def _import_lemminflect() -> ModuleType:
-    """lemminflect without spaCy, which it would otherwise load, some seconds of it, only to hook itself in."""
-    if "lemminflect" in sys.modules:
-        return sys.modules["lemminflect"]
-    with _hidden("spacy"):
-        return importlib.import_module("lemminflect")
+_CLASSES = ("lemminflect.core.Lemmatizer", "lemminflect.core.Inflections")

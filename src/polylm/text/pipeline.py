@@ -5,60 +5,25 @@ gives the same ids for millions of lines, without the way back. The settings are
 (`text.json` beside a corpus or a model), so that training and use cannot disagree.
 """
 
-import json
 import os
 import threading
 import weakref
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polylm import symbols
 from polylm.errors import UserError
-from polylm.text.analyzer import LINE, Analyzer
+from polylm.symbols import LINE, UNKNOWN
+from polylm.text.analyzer import Analyzer
 from polylm.text.lemmatizer import Lemmatizer
+from polylm.text.settings import TextSettings
 from polylm.text.tagger import CompactTagger, SpacyTagger, Tagger
 from polylm.text.tokenizer import Token, from_words, iter_tokens
 
-UNKNOWN = symbols.SPECIAL[symbols.UNKNOWN]
-TAGGERS = ("english", "spacy")
 _MAX_REMEMBERED = 200_000  # distinct words that a pipeline in use keeps
-
-
-@dataclass(frozen=True)
-class TextSettings:
-    """What decides how text is read. `tagger_sha256` names the very weights; it is filled in when they are loaded."""
-
-    lemmatize: bool = True
-    tagger: str = "english"
-    tagger_sha256: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.tagger not in TAGGERS:
-            raise UserError(f"there is no tagger called {self.tagger!r}; choose from {', '.join(TAGGERS)}")
-
-    def to_bytes(self) -> bytes:
-        """The content of `text.json`."""
-        return (json.dumps(asdict(self), indent=2) + "\n").encode()
-
-    @classmethod
-    def load(cls, path: str | Path) -> "TextSettings":
-        try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
-            known = {field.name for field in fields(cls)}
-            if not isinstance(values, dict) or set(values) - known:
-                raise ValueError("it holds other settings than this version of polylm knows")
-            kinds = {"lemmatize": bool, "tagger": str, "tagger_sha256": str | None}
-            wrong = [name for name, value in values.items() if not isinstance(value, kinds[name])]
-            if wrong:
-                raise ValueError(f"its {wrong[0]} is {values[wrong[0]]!r}")
-            return cls(**values)
-        except (OSError, ValueError, TypeError) as error:
-            raise UserError(f"{path} could not be read as text settings: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +45,6 @@ class Tokens:
     text: str
     words: list[Word]
     ids: NDArray[np.int32]
-    word_of_id: NDArray[np.int32]  # -1 for the mark between lines
     id_of_word: NDArray[np.int32]  # position of the word's first id
 
     def word_at(self, character: int) -> int | None:
@@ -92,11 +56,6 @@ class Tokens:
         """Where the ids of a word stand."""
         first = int(self.id_of_word[word])
         return slice(first, first + (2 if self.words[word].marker else 1))
-
-    def span_of(self, position: int) -> tuple[int, int] | None:
-        """The characters that the id at this position came from; none for the mark between lines."""
-        word = int(self.word_of_id[position])
-        return None if word < 0 else (self.words[word].start, self.words[word].end)
 
 
 _PIPELINES: "weakref.WeakSet[TextPipeline]" = weakref.WeakSet()
@@ -160,18 +119,14 @@ class TextPipeline:
         source = text if isinstance(text, str) else " ".join(text)
         breaks = set(_line_starts(words, source))
         ids: list[int] = []
-        word_of_id: list[int] = []
         id_of_word: list[int] = []
         for index, word in enumerate(words):
             if index in breaks and index:
                 ids.append(line)
-                word_of_id.append(-1)
             id_of_word.append(len(ids))
             for symbol in (word.lemma, word.marker) if word.marker else (word.lemma,):
                 ids.append(self.vocabulary.get(symbol, unknown))
-                word_of_id.append(index)
-        as_array = [np.array(values, dtype=np.int32) for values in (ids, word_of_id, id_of_word)]
-        return Tokens(source, words, *as_array)
+        return Tokens(source, words, np.array(ids, dtype=np.int32), np.array(id_of_word, dtype=np.int32))
 
     def analyzer(self) -> Analyzer:
         """The same reading for many lines at once, without offsets. It numbers words itself: the tagger is its own."""

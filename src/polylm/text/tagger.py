@@ -169,6 +169,7 @@ class CompactTagger(Tagger):
         return np.zeros((1024, self._layers[0][0].shape[1]), dtype=np.int8)  # row 0 stands for what is beyond a line
 
     def tag_rows(self, rows: Array, lengths: Array) -> Array:
+        """Indices into `tags`."""
         reach = self._REACH
         line_of_word = np.repeat(np.arange(1, len(lengths) + 1), lengths)
         positions = np.arange(len(rows)) + reach * line_of_word
@@ -231,6 +232,7 @@ class SpacyTagger(Tagger):
         self._words = []
 
     def tag_rows(self, rows: Array, lengths: Array) -> Array:
+        """Indices into `tags`."""
         from spacy.tokens import Doc
 
         ends = np.cumsum(lengths)

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from polylm.corpus.shards import PreparedCorpus
 from polylm.errors import UserError
-from polylm.symbols import LINE, MASK, SPECIAL
-from polylm.training.config import TrainConfig
+from polylm.symbols import LINE_ID, MASK_ID, SPECIAL
+from polylm.training.config import BatchConfig
 
 _BLOCK = 8192  # ids that are held out together
 _READ_ROWS = 256  # windows that are read at a time where nothing is learned
@@ -34,10 +34,12 @@ class Batch:
 
     @property
     def texts(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What a model takes by position."""
         return self.masked, self.words, self.targets
 
     @property
     def about(self) -> dict[str, Tensor | None]:
+        """And by name."""
         return {"weights": self.weights, "segments": self.segments}
 
 
@@ -87,8 +89,9 @@ class Batches:
     def __init__(
         self,
         text: Text,
-        config: TrainConfig,
+        config: BatchConfig,
         *,
+        seed: int,
         length: int,
         n_words: int,
         polysemous: Tensor,
@@ -99,6 +102,7 @@ class Batches:
         n_ranks: int = 1,
     ) -> None:
         self.text, self.config, self.length, self.n_words = text, config, length, n_words
+        self.seed = seed
         self.device, self.rank, self.n_ranks = device, rank, n_ranks
         self.polysemous, self.predicted = polysemous.to(device), predicted.to(device)  # (V,) bool
         self.chances = _chances(config.subsample, counts, self.predicted)
@@ -121,7 +125,7 @@ class Batches:
 
     def generator(self, *numbers: int) -> torch.Generator:
         """One stream for each purpose and step."""
-        seed = int(np.random.SeedSequence([self.config.seed, *numbers]).generate_state(1, np.uint64)[0]) >> 1
+        seed = int(np.random.SeedSequence([self.seed, *numbers]).generate_state(1, np.uint64)[0]) >> 1
         return torch.Generator(self.device).manual_seed(seed)
 
     def starts(self, step: int) -> Tensor:
@@ -182,7 +186,7 @@ class Batches:
         what = torch.rand(places.shape, generator=generator, device=self.device)
         other = torch.randint(len(SPECIAL), self.n_words, places.shape, generator=generator, device=self.device)
         now = torch.gather(words, 1, places)
-        new = torch.where(what < 0.8, MASK, torch.where(what < 0.9, now, other))
+        new = torch.where(what < 0.8, MASK_ID, torch.where(what < 0.9, now, other))
         masked = words.scatter(1, places, torch.where(used, new, now))
         return places, masked, used.float()
 
@@ -199,7 +203,7 @@ class Batches:
             lots = lots.masked_fill(~self.predicted[words], 2.0)
             places = lots.topk(n, dim=1, largest=False).indices
             weights = (torch.gather(lots, 1, places) < 1.5).float()
-            masked = words.scatter(1, places, MASK)
+            masked = words.scatter(1, places, MASK_ID)
             flat = (places + torch.arange(len(words), device=self.device).unsqueeze(1) * self.length).flatten()
             segments = _segments(words) if self.config.respect_lines else None
             totals = weights.sum(), (weights * self.polysemous[torch.gather(words, 1, places)]).sum()
@@ -231,5 +235,5 @@ def _chances(subsample: float | None, counts: Tensor | None, predicted: Tensor) 
 
 def _segments(words: Tensor) -> Tensor:
     """(B, T) numbers from 1: a line mark belongs to the line that it ends."""
-    ends = (words == LINE).to(torch.int64)
+    ends = (words == LINE_ID).to(torch.int64)
     return torch.cumsum(ends, dim=1) - ends + 1

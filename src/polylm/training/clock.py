@@ -22,6 +22,7 @@ class Clock:
     _read_at: float = field(default=0.0, repr=False)
 
     def share(self, step: int) -> float:
+        """From 0 to 1."""
         if self.config.steps is not None:
             return step / self.config.steps
         return min(self.base_share + (step - self.base_step) * self.share_per_step, 1.0)

@@ -1,153 +1,178 @@
 """TrainConfig: everything that decides a run beside the model's shape, and the defaults that are right for each size.
 
-A run has a budget, in time or in steps, and all schedules are shares of it: any budget ends a whole schedule.
+A run has a budget, in time or in steps, and all schedules are shares of it: any budget ends a whole schedule. Settings
+stand in records by what they are about; their names are unique, so people give them in one flat list.
 """
 
 import math
 import re
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args, get_origin
 
 from polylm.errors import UserError
 
 RATES = {"tiny": 8e-3, "small": 4e-3, "base": 3e-3, "large": 2e-3}  # the learning rate of each size
 
 
-@dataclass(frozen=True)
-class TrainConfig:
-    """One run. Exactly one of `steps` and `seconds` is its budget."""
+def _number(default: Any, *, least: float = -math.inf, above: float = -math.inf, below: float = math.inf) -> Any:
+    return field(default=default, metadata={"least": least, "above": above, "below": below})
 
-    steps: int | None = None
-    seconds: float | None = None
-    seed: int = 0
-    # Batches
-    batch_tokens: int = 65536  # a step, over all devices
-    accumulate: int = 1  # parts that a step's batch is computed in
-    mask_rate: float = 0.15
-    mask_rate_start: float | None = None  # falls linearly to mask_rate over the run; none: constant
-    subsample: float | None = 1e-3  # words above this frequency are targets less often, by sqrt(subsample / frequency)
-    respect_lines: bool = False  # a window sees one line only, instead of crossing them
-    held_out: float = 0.002  # share of the text that is never trained on
-    # Optimization
-    optimizer: Literal["muon", "adamw"] = "muon"
-    learning_rate: float = 3e-3
-    muon_rate: float | None = None  # for the encoders' matrices; none: the learning rate
-    warmup: float = 0.02  # share of the run (of each phase) over which rates rise; then they fall to zero
-    weight_decay: float = 0.01
-    beta1: float = 0.9
-    beta2: float = 0.98
-    clip: float = 1.0
-    ema: float = 0.0  # share of the run that the mean of weights looks back on; 0: none
-    # Senses
-    start: Literal["split", "senses"] = "split"  # one vector a word, then split; or all senses at once
-    phase_one: float = 0.3  # share of the run before the split
-    split: Literal["kmeans", "random"] = "kmeans"
-    split_vectors: int = 80  # occurrences of a word that are clustered
-    split_lead: float = 2.0  # nats by which the best sense leads the average one after the split
-    r_max: float = 1.5
-    r_start: float = 0.45  # share of the run where r leaves 1
-    r_end: float = 0.75  # and where it reaches r_max
-    lambda_max: float = 0.1
-    lambda_start: float = 0.05
-    lambda_end: float = 0.2
-    # Machine
-    precision: Literal["auto", "bfloat16", "float32"] = "auto"
-    compile: bool | None = None  # none: on CUDA
-    checkpoint_every: float = 300.0  # seconds; with steps as budget see checkpoint_steps
-    checkpoint_steps: int | None = None
-    keep: int = 2  # checkpoints
-    log_every: int = 10  # steps
-    evaluate_every: float = 0.05  # share of the run between held-out evaluations
-    confusion_tokens: int = 4_000_000  # of training text, on which the finished model's confusions are counted
-    substitute_tokens: int = 40_000_000  # and the substitutes of its senses; 0: none
+
+def _share(default: Any, *, above: float = -math.inf) -> Any:
+    return field(default=default, metadata={"least": 0.0, "above": above, "most": 1.0})
+
+
+@dataclass(frozen=True)
+class _Record:
+    """Settings that check themselves."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            _check_kind(field.name, field.type, getattr(self, field.name))
+        for one in fields(self):
+            _check(one.name, one.type, getattr(self, one.name), **one.metadata)
+
+
+@dataclass(frozen=True)
+class BatchConfig(_Record):
+    """What a step reads, and what it predicts."""
+
+    batch_tokens: int = _number(65536, above=0)  # a step, over all devices
+    accumulate: int = _number(1, above=0)  # parts that a step's batch is computed in
+    mask_rate: float = _share(0.15, above=0)
+    mask_rate_start: float | None = _share(None, above=0)  # falls linearly to mask_rate over the run; none: constant
+    subsample: float | None = _number(1e-3, above=0)  # commoner words are targets less often: sqrt(this / frequency)
+    respect_lines: bool = False  # a window sees one line only, instead of crossing them
+    held_out: float = _share(0.002, above=0)  # share of the text that is never trained on
+
+
+@dataclass(frozen=True)
+class OptimizationConfig(_Record):
+    """How the weights move."""
+
+    optimizer: Literal["muon", "adamw"] = "muon"
+    learning_rate: float = _number(3e-3, above=0)
+    muon_rate: float | None = _number(None, least=0)  # for the encoders' matrices; none: the learning rate
+    warmup: float = _share(0.02)  # share of the run (of each phase) over which rates rise; then they fall to zero
+    weight_decay: float = _number(0.01, least=0)
+    beta1: float = _number(0.9, least=0, below=1)
+    beta2: float = _number(0.98, least=0, below=1)
+    clip: float = _number(1.0, above=0)
+    ema: float = _share(0.0)  # share of the run that the mean of weights looks back on; 0: none
+
+
+@dataclass(frozen=True)
+class SensesConfig(_Record):
+    """How words come to have senses, and what keeps these apart."""
+
+    start: Literal["split", "senses"] = "split"  # one vector a word, then split; or all senses at once
+    phase_one: float = _share(0.3)  # share of the run before the split
+    split: Literal["kmeans", "random"] = "kmeans"
+    split_vectors: int = _number(80, above=0)  # occurrences of a word that are clustered
+    split_lead: float = _number(2.0, least=0)  # nats by which the best sense leads the average one after the split
+    r_max: float = _number(1.5, above=0)
+    r_start: float = _share(0.45)  # share of the run where r leaves 1
+    r_end: float = _share(0.75)  # and where it reaches r_max
+    lambda_max: float = _number(0.1, least=0)
+    lambda_start: float = _share(0.05)
+    lambda_end: float = _share(0.2)
+    confusion_tokens: int = _number(4_000_000, above=0)  # of text, on which the finished model's confusions are counted
+    substitute_tokens: int = _number(40_000_000, least=0)  # and the substitutes of its senses; 0: none
+
+
+@dataclass(frozen=True)
+class MachineConfig(_Record):
+    """What does not change what is learned, but for rounding."""
+
+    precision: Literal["auto", "bfloat16", "float32"] = "auto"
+    compile: bool | None = None  # none: on CUDA
+    checkpoint_every: float = _number(300.0, above=0)  # seconds; with steps as budget see checkpoint_steps
+    checkpoint_steps: int | None = _number(None, least=1)
+    keep: int = _number(2, above=0)  # checkpoints
+    log_every: int = _number(10, above=0)  # steps
+    evaluate_every: float = _share(0.05, above=0)  # share of the run between held-out evaluations
+
+
+@dataclass(frozen=True)
+class TrainConfig(_Record):
+    """One run. Exactly one of `steps` and `seconds` is its budget."""
+
+    steps: int | None = _number(None, least=1)
+    seconds: float | None = _number(None, above=0)
+    seed: int = _number(0, least=0, below=1 << 31)
+    batches: BatchConfig = field(default_factory=BatchConfig)
+    optimization: OptimizationConfig = field(default_factory=OptimizationConfig)
+    senses: SensesConfig = field(default_factory=SensesConfig)
+    machine: MachineConfig = field(default_factory=MachineConfig)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if (self.steps is None) == (self.seconds is None):
             raise UserError("a run has one budget: a number of steps, or a time")
-        if self.steps is not None and self.steps < 1:
-            raise UserError(f"{self.steps} steps are none: give 1 or more")
-        if self.seconds is not None and not self.seconds > 0:
-            raise UserError(f"a budget of {self.seconds} seconds is none")
-        positive = (
-            "batch_tokens",
-            "accumulate",
-            "learning_rate",
-            "clip",
-            "split_vectors",
-            "keep",
-            "log_every",
-            "r_max",
-        )
-        for name in (*positive, "checkpoint_every", "evaluate_every"):
-            if not getattr(self, name) > 0:
-                raise UserError(f"{name} is {getattr(self, name)}: it must be above 0")
-        shares = ("mask_rate", "mask_rate_start", "held_out", "warmup", "ema", "phase_one", "beta1", "beta2")
-        for name in (*shares, "r_start", "r_end", "lambda_start", "lambda_end"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value <= 1:
-                raise UserError(f"{name} is {value}: it is a share, from 0 to 1")
-        if max(self.beta1, self.beta2) == 1:
-            raise UserError("beta1 and beta2 must be below 1")
-        if self.muon_rate is not None and not self.muon_rate >= 0:
-            raise UserError(f"muon_rate is {self.muon_rate}: it must be 0 or more")
-        for name in ("mask_rate", "mask_rate_start"):
-            if getattr(self, name) == 0:
-                raise UserError(f"{name} is 0: there would be nothing to predict")
-        for name in ("weight_decay", "lambda_max", "split_lead"):
-            if not getattr(self, name) >= 0:
-                raise UserError(f"{name} is {getattr(self, name)}: it must be 0 or more")
-        if not self.held_out > 0:
-            raise UserError("held_out is 0: some text must be kept to measure on")
-        if self.subsample is not None and not self.subsample > 0:
-            raise UserError(f"subsample is {self.subsample}: it is a frequency, above 0, or null for none")
-        if self.confusion_tokens < 1 or self.substitute_tokens < 0:
-            raise UserError("confusion_tokens must be 1 or more, substitute_tokens 0 or more")
-        if not 0 <= self.seed < 1 << 31:
-            raise UserError(f"seed is {self.seed}: it must be 0 or more, and below {1 << 31}")
-        if self.checkpoint_steps is not None and self.checkpoint_steps < 1:
-            raise UserError(f"checkpoint_steps is {self.checkpoint_steps}: it must be 1 or more")
-        for name, choices in (
-            ("optimizer", ("muon", "adamw")),
-            ("start", ("split", "senses")),
-            ("split", ("kmeans", "random")),
-            ("precision", ("auto", "bfloat16", "float32")),
-        ):
-            if getattr(self, name) not in choices:
-                raise UserError(f"{name} is {getattr(self, name)!r}: choose from {', '.join(choices)}")
-
-    def with_changes(self, **changes: Any) -> "TrainConfig":
-        """A copy with other values; an unknown name is refused."""
-        unknown = set(changes) - {field.name for field in fields(self)}
-        if unknown:
-            known = ", ".join(field.name for field in fields(self))
-            raise UserError(f"a run has no setting {sorted(unknown)[0]!r}; there are {known}")
-        return replace(self, **changes)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "TrainConfig":
-        unknown = set(values) - {field.name for field in fields(cls)}
+    def flat(cls, **values: Any) -> "TrainConfig":
+        """From settings by their names alone; those that are not given have their defaults."""
+        unknown = sorted(set(values) - SETTINGS)
         if unknown:
-            raise UserError(f"the run has settings that this version of polylm does not know: {sorted(unknown)}")
-        return cls(**values)
+            raise UserError(f"a run has no setting {unknown[0]!r}; there are {', '.join(sorted(SETTINGS))}")
+        parts: dict[str, Any] = {
+            name: record(**{one.name: values.pop(one.name) for one in fields(record) if one.name in values})
+            for name, record in _RECORDS.items()
+        }
+        return cls(**values, **parts)
+
+    def with_changes(self, **changes: Any) -> "TrainConfig":
+        """A copy with other values."""
+        return TrainConfig.flat(**{**self.to_dict(), **changes})
+
+    def to_dict(self) -> dict[str, Any]:
+        """All settings by name."""
+        values = {"steps": self.steps, "seconds": self.seconds, "seed": self.seed}
+        for name in _RECORDS:
+            values |= vars(getattr(self, name))
+        return values
 
 
-def _check_kind(name: str, kind: Any, value: Any) -> None:
-    """Numbers where numbers belong; what has few choices is checked where they are."""
-    if value is None and kind in (int | None, float | None, bool | None):
+_RECORDS: dict[str, type[_Record]] = {
+    **{"batches": BatchConfig, "optimization": OptimizationConfig},
+    **{"senses": SensesConfig, "machine": MachineConfig},
+}
+SETTINGS = {"steps", "seconds", "seed", *(one.name for record in _RECORDS.values() for one in fields(record))}
+
+
+def _check(
+    name: str,
+    kind: Any,
+    value: Any,
+    *,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    below: float = math.inf,
+    most: float = math.inf,
+) -> None:
+    """The kind of a value, and where it may lie."""
+    kinds = get_args(kind) if type(None) in get_args(kind) else (kind,)
+    if value is None and type(None) in kinds:
         return
-    if kind in (int, int | None) and (not isinstance(value, int) or isinstance(value, bool)):
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise UserError(f"{name} is {value!r}: choose from {', '.join(get_args(kind))}")
+        return
+    if bool in kinds and not isinstance(value, bool):
+        raise UserError(f"{name} is {value!r}: it must be true or false")
+    if int in kinds and (not isinstance(value, int) or isinstance(value, bool)):
         raise UserError(f"{name} is {value!r}: it must be a whole number")
-    if kind in (float, float | None) and (not isinstance(value, int | float) or isinstance(value, bool)):
+    if float in kinds and (not isinstance(value, int | float) or isinstance(value, bool)):
         raise UserError(f"{name} is {value!r}: it must be a number")
     if isinstance(value, float) and not math.isfinite(value):
         raise UserError(f"{name} is {value!r}: it must be a finite number")
-    if kind in (bool, bool | None) and not isinstance(value, bool):
-        raise UserError(f"{name} is {value!r}: it must be true or false")
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return
+    if most < math.inf and not (least <= value <= most and value > above):
+        raise UserError(f"{name} is {value}: it is a share, {'above 0 and at most' if above == 0 else 'from 0 to'} 1")
+    bounds = [f"at least {least:g}"] * (value < least) + [f"above {above:g}"] * (value <= above)
+    bounds += [f"below {below:g}"] * (value >= below)
+    if bounds:
+        raise UserError(f"{name} is {value}: it must be {bounds[0]}")
 
 
 def parse_budget(text: str) -> float:
@@ -158,7 +183,7 @@ def parse_budget(text: str) -> float:
     hours, minutes, seconds = (float(part or 0) for part in match.groups())
     total = 3600 * hours + 60 * minutes + seconds
     if not total > 0:
-        raise UserError(f"{text!r} is no time at all")
+        raise UserError(f"a time of {text!r} is too short: it must be above 0")
     return total
 
 

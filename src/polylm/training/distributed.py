@@ -21,6 +21,7 @@ class Ranks:
 
     @property
     def is_first(self) -> bool:
+        """Whether this is the process that writes."""
         return self.rank == 0
 
     def sum_(self, tensor: Tensor) -> Tensor:
@@ -45,6 +46,7 @@ class Ranks:
         return [float(value) for value in tensor.tolist()]
 
     def barrier(self) -> None:
+        """Wait for all processes."""
         if self.n_ranks > 1:
             dist.barrier()
 

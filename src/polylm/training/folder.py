@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from polylm.atomic import is_unfinished
+from polylm.bundle.bundle import RUN, TRAINING, is_bundle, read_training
 from polylm.corpus.shards import PreparedCorpus
 from polylm.errors import UserError
 from polylm.model.config import ModelConfig
+from polylm.text.vocabulary import VOCABULARY
 from polylm.training.config import TrainConfig
 
-RUN, FINISHED = "run.json", "training.json"
 # What may be changed when a run is taken up again.
 CHANGEABLE = {"checkpoint_every", "checkpoint_steps", "keep", "log_every", "learning_rate", "muon_rate", "clip"}
 CHANGEABLE |= {"confusion_tokens", "substitute_tokens"}
@@ -23,18 +24,28 @@ def describe(config: TrainConfig, model_config: ModelConfig, corpus: PreparedCor
         "train": config.to_dict(),
         "model": model_config.to_dict(),
         "init": init,
-        "vocabulary": hashlib.sha256((corpus.folder / "vocabulary.tsv").read_bytes()).hexdigest(),
+        "vocabulary": hashlib.sha256((corpus.folder / VOCABULARY).read_bytes()).hexdigest(),
         "text": [shard["sha256"] for shard in corpus.manifest["shards"]],
     }
 
 
-def finished(out: Path) -> dict[str, Any]:
+def is_finished(out: Path) -> bool:
+    """Whether the folder holds the finished model of a run."""
+    return is_bundle(out) and (out / TRAINING).is_file()
+
+
+def summary_of(out: Path) -> dict[str, Any]:
     """The summary of a run that is done."""
+    return read_training(out) or {}
+
+
+def settings_before(out: Path) -> dict[str, Any]:
+    """Settings of the run that a folder holds, as they were last; nothing where the trainer will say what is wrong."""
     try:
-        summary: dict[str, Any] = json.loads((out / FINISHED).read_text(encoding="utf-8"))
-    except ValueError:
-        raise UserError(f"{out / FINISHED} is damaged: remove it, and --resume ends the run again") from None
-    return summary
+        run = json.loads((out / RUN).read_text(encoding="utf-8"))
+        return {**run["model"], **run["train"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
 
 
 def check(out: Path, run: dict[str, Any], *, resume: bool) -> None:
@@ -44,7 +55,7 @@ def check(out: Path, run: dict[str, Any], *, resume: bool) -> None:
         raise UserError(f"{out} is a file: name a folder")
     if path.exists():
         if not resume:
-            raise UserError(f"{out} holds a run already: go on with --resume, or name another folder")
+            raise UserError(f"{out} holds a run already: go on with {{resume}}, or name another folder", resume=True)
         try:
             _check_same(out, json.loads(path.read_text(encoding="utf-8")), run)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -68,4 +79,5 @@ def _check_same(out: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     if before.get("text", now["text"]) != now["text"]:
         raise UserError(f"{out} was begun with other text: give the same data, or another folder")
     if before["init"] != now["init"]:
-        raise UserError(f"{out} was begun {'from' if before['init'] else 'without'} a model: say --init as then")
+        begun = "from" if before["init"] else "without"
+        raise UserError(f"{out} was begun {begun} a model: give {{init}} as you did then", init=None)

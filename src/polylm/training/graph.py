@@ -27,6 +27,7 @@ class StepGraph:
         self._result = torch.zeros(0)
 
     def __call__(self, batches: list[Batch]) -> Tensor:
+        """A step with these batches."""
         if self._graph is None and self._calls < WARM_UP:
             self._calls += 1
             return self._warm(batches)

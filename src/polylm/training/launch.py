@@ -1,101 +1,128 @@
-"""From the words of a command to a run: defaults, then a file of settings, then flags; and the dry run."""
+"""From what a person asks for to a run: defaults, then a file of settings, then single ones; and the dry run."""
 
 import json
 import os
 import tempfile
-from collections.abc import Callable
-from dataclasses import fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from polylm.bundle.bundle import Bundle
+from polylm.corpus.shards import PreparedCorpus
 from polylm.device import choose_device
 from polylm.errors import UserError
 from polylm.model.config import ModelConfig
 from polylm.model.polylm import PolyLM
-from polylm.training import distributed
-from polylm.training.config import RATES, TrainConfig, defaults_for, parse_budget
-from polylm.training.folder import FINISHED, RUN, finished
-from polylm.training.trainer import Callbacks, Trainer
+from polylm.training import distributed, folder
+from polylm.training.config import RATES, SETTINGS, TrainConfig, defaults_for, parse_budget
+from polylm.training.observers import Callbacks
+from polylm.training.trainer import Trainer
 
-_MODEL_FIELDS = {field.name for field in fields(ModelConfig)}
-_SETTINGS = _MODEL_FIELDS | {field.name for field in fields(TrainConfig)}
+_SHAPE = {one.name for one in fields(ModelConfig)}
+_KNOWN = _SHAPE | SETTINGS
 
 
-def train(
-    data: Path,
-    out: Path,
-    *,
-    size: str | None = None,
-    budget: str | None = None,
-    steps: int | None = None,
-    resume: bool = False,
-    init: Path | None = None,
-    config: Path | None = None,
-    settings: list[str] | None = None,
-    flags: dict[str, Any] | None = None,
-    checkpoint_every: str | None = None,
-    watch: tuple[str, ...] = (),
-    evaluate: Callable[[int], Callable[[PolyLM], dict[str, float]]] | None = None,
-    dry_run: bool = False,
-    device: str = "auto",
-    quiet: bool = False,
-) -> dict[str, Any]:
-    """What `polylm train` does; the summary of the run."""
-    kind = choose_device(device).type
-    changes = {**_from_file(config), **_from_settings(settings or []), **(flags or {})}
-    if budget is not None or steps is not None:  # whatever a file says
-        changes["seconds"] = None if budget is None else parse_budget(budget)
-        changes["steps"] = steps
-    if checkpoint_every is not None:
-        changes["checkpoint_every"] = parse_budget(checkpoint_every)
-    if dry_run and "RANK" in os.environ:
-        raise UserError("--dry-run is for one process: leave torchrun away")
-    if resume and (out / FINISHED).is_file():
-        return finished(out)
-    if dry_run:
-        changes["steps"], changes["seconds"] = 8, None
-    before = _run_before(out) if resume else {}
-    known = {**before, **changes}
-    if known.get("steps") is None and known.get("seconds") is None:
-        raise UserError("say how long to train: --budget 25m, or --steps N")
-    network = _load(init, data)
-    shape = changes if size or network else known
-    size, model_config = _shape(size, {k: v for k, v in shape.items() if k in _MODEL_FIELDS}, network)
-    chosen = {**defaults_for(size, kind), **known}
-    chosen = {name: value for name, value in chosen.items() if name not in _MODEL_FIELDS}
-    train_config = TrainConfig(steps=1).with_changes(**{"steps": None, "seconds": None, **chosen})
-    callbacks = Callbacks(evaluate=evaluate(model_config.max_length) if evaluate else None, watch=watch)
-    try:
-        if dry_run:
-            return _dry_run(data, model_config, train_config, kind, network, callbacks, quiet)
-        trainer = Trainer(
-            data,
-            out,
-            model_config,
-            train_config,
-            device=kind,
-            resume=resume,
-            init=network,
-            callbacks=callbacks,
-            quiet=quiet,
-        )
-        return trainer.run()
-    finally:
-        distributed.stop()
+@dataclass(frozen=True)
+class TrainRequest:
+    """What `polylm train` is asked for. `evaluate` is given the length of a window, and gives the scores of a model."""
+
+    data: Path
+    out: Path
+    size: str | None = None
+    budget: str | None = None
+    steps: int | None = None
+    resume: bool = False
+    init: Path | None = None
+    config: Path | None = None  # a JSON object of settings, or the run.json of another run
+    settings: Mapping[str, Any] = field(default_factory=dict)  # before those of the file
+    checkpoint_every: str | None = None
+    watch: tuple[str, ...] = ()
+    evaluate: Callable[[int], Callable[[PolyLM], dict[str, float]]] | None = None
+    dry_run: bool = False
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        _check_known(self.settings, "settings")
+        for time in (self.budget, self.checkpoint_every):
+            if time is not None:
+                parse_budget(time)
+        if self.dry_run and "RANK" in os.environ:
+            raise UserError("a dry run ({dry_run}) is for one process: start it without torchrun", dry_run=True)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.resume and not self.dry_run and folder.is_finished(self.out)
+
+    def run(self) -> dict[str, Any]:
+        """Train; the summary of the run."""
+        if self.is_done:
+            return folder.summary_of(self.out)
+        kind = choose_device(self.device).type
+        changes = self._changes()
+        before = folder.settings_before(self.out) if self.resume else {}
+        known = {**{name: value for name, value in before.items() if name in _KNOWN}, **changes}
+        if known.get("steps") is None and known.get("seconds") is None:
+            raise UserError(
+                "say how long to train: a time such as {budget}, or a number of {steps}", budget="25m", steps=None
+            )
+        network = None if self.init is None else _network_for(self.init, self.data)
+        shape = changes if self.size or network else known
+        size, model_config = _shape(self.size, {k: v for k, v in shape.items() if k in _SHAPE}, network)
+        chosen = {name: value for name, value in {**defaults_for(size, kind), **known}.items() if name not in _SHAPE}
+        config = TrainConfig.flat(**chosen)
+        evaluate = None if self.evaluate is None else self.evaluate(model_config.max_length)
+        callbacks = Callbacks(evaluate=evaluate, watch=self.watch)
+        try:
+            if self.dry_run:
+                return _dry_run(self.data, model_config, config, kind, network, callbacks)
+            return Trainer(
+                self.data,
+                self.out,
+                model_config,
+                config,
+                device=kind,
+                resume=self.resume,
+                init=network,
+                callbacks=callbacks,
+            ).train()
+        finally:
+            distributed.stop()
+
+    def _changes(self) -> dict[str, Any]:
+        """What is said anew: single settings before the file's."""
+        changes = {**_from_file(self.config), **self.settings}
+        if self.budget is not None or self.steps is not None:  # whatever a file says
+            changes["seconds"] = None if self.budget is None else parse_budget(self.budget)
+            changes["steps"] = self.steps
+        if self.checkpoint_every is not None:
+            changes["checkpoint_every"] = parse_budget(self.checkpoint_every)
+        if self.dry_run:
+            changes["steps"], changes["seconds"] = 8, None
+        return changes
 
 
 def _shape(size: str | None, given: dict[str, Any], network: PolyLM | None) -> tuple[str, ModelConfig]:
     """The size whose defaults are right, and the shape; a model that is gone on from has its own."""
     if network is None:
         size = size or "base"
+        defaults_for(size, "cpu")  # complains of what is no size
         return size, getattr(ModelConfig, size)(**given)
     own = network.config
     for name, value in given.items():
         if replace(own, **{name: value}) != own:
-            raise UserError(f"the model of --init has {name} = {getattr(own, name)!r}: it cannot be {value!r}")
+            raise UserError(
+                f"the model to go on from ({{init}}) has {name} = {getattr(own, name)!r}: it cannot be {value!r}",
+                init=None,
+            )
     like = min(RATES, key=lambda name: abs(getattr(ModelConfig, name)().d_model - own.d_model))
     if size not in (None, like):
-        raise UserError(f"the model of --init has a size of its own, like {like}: leave --size {size} away")
+        raise UserError(
+            f"the model to go on from ({{init}}) has a size of its own, like {like}: leave {{size}} away",
+            init=None,
+            size=size,
+        )
     return like, own
 
 
@@ -106,11 +133,10 @@ def _dry_run(
     kind: str,
     init: PolyLM | None,
     callbacks: Callbacks,
-    quiet: bool,
 ) -> dict[str, Any]:
     """A few steps of everything: both phases, the split, evaluation, a checkpoint, taking it up again, the end."""
     small = config.with_changes(
-        batch_tokens=8 * model_config.max_length * config.accumulate,
+        batch_tokens=8 * model_config.max_length * config.batches.accumulate,
         compile=False,
         log_every=1,
         checkpoint_steps=3,
@@ -118,55 +144,23 @@ def _dry_run(
         confusion_tokens=1024,
         substitute_tokens=1024,
     )
-    with tempfile.TemporaryDirectory() as folder:
-
-        def begin(*, resume: bool) -> Trainer:
-            return Trainer(
-                data,
-                Path(folder) / "run",
-                model_config,
-                small,
-                device=kind,
-                resume=resume,
-                init=init,
-                callbacks=callbacks,
-                quiet=quiet,
-            )
-
-        begun = begin(resume=False)
+    with tempfile.TemporaryDirectory() as place:
+        out = Path(place) / "run"
+        begun = Trainer(data, out, model_config, small, device=kind, init=init, callbacks=callbacks)
         begun.stop_after = 4
-        begun.run()
-        return begin(resume=True).run()
+        begun.train()
+        return Trainer(data, out, model_config, small, device=kind, resume=True, init=init, callbacks=callbacks).train()
 
 
-def _run_before(out: Path) -> dict[str, Any]:
-    """Settings of a run that is taken up, as they were last: what was said once need not be said again."""
-    try:
-        run = json.loads((out / RUN).read_text(encoding="utf-8"))
-        settings = {**run["model"], **run["train"]}
-        return {name: settings[name] for name in _SETTINGS if name in settings}
-    except (OSError, ValueError, KeyError, TypeError):  # there is no run yet, or the trainer says what is wrong with it
-        return {}
-
-
-def _load(folder: Path | None, data: Path) -> PolyLM | None:
+def _network_for(model: Path, data: Path) -> PolyLM:
     """The network to go on from; its words must be those of the data."""
-    from polylm.model.checkpoint import from_pretrained
-
-    if folder is None:
-        return None
-    network = from_pretrained(folder)[0]
-    try:
-        mine, theirs = (_words(path / "vocabulary.tsv") for path in (folder, data))
-    except OSError as error:
-        raise UserError(f"{error.filename} cannot be read: {error.strerror}") from None
-    if mine != theirs:
-        raise UserError(f"{folder} has other words than {data}: --init needs data with the words of the model")
-    return network
-
-
-def _words(path: Path) -> list[bytes]:
-    return [line.split(b"\t")[0] for line in path.read_bytes().split(b"\n")]
+    bundle = Bundle.read(model)
+    if bundle.vocabulary.words != PreparedCorpus(data, verify=False).vocabulary().words:
+        raise UserError(
+            f"{model} has other words than {data}: to go on from a model ({{init}}) the data must have its words",
+            init=None,
+        )
+    return bundle.network
 
 
 def _from_file(path: Path | None) -> dict[str, Any]:
@@ -183,24 +177,25 @@ def _from_file(path: Path | None) -> dict[str, Any]:
         raise UserError(f"{path} is not a JSON object of settings")
     if isinstance(values.get("train"), dict) and isinstance(values.get("model"), dict):
         values = {**values["model"], **values["train"]}
-    return _known(values, str(path))
+    _check_known(values, str(path))
+    return values
 
 
-def _from_settings(settings: list[str]) -> dict[str, Any]:
+def parse_settings(settings: list[str]) -> dict[str, Any]:
+    """NAME=VALUE, where the value is JSON or else text."""
     values: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals:
-            raise UserError(f"--set {setting}: write NAME=VALUE")
+            raise UserError(f"a setting is NAME=VALUE, not {setting!r} ({{set}})", set=None)
         try:
             values[name.strip()] = json.loads(text)
         except ValueError:
             values[name.strip()] = text.strip()
-    return _known(values, "--set")
-
-
-def _known(values: dict[str, Any], where: str) -> dict[str, Any]:
-    unknown = sorted(set(values) - _SETTINGS)
-    if unknown:
-        raise UserError(f"{where}: there is no setting {unknown[0]!r}; there are {', '.join(sorted(_SETTINGS))}")
     return values
+
+
+def _check_known(values: Mapping[str, Any], where: str) -> None:
+    unknown = sorted(set(values) - _KNOWN)
+    if unknown:
+        raise UserError(f"{where}: there is no setting {unknown[0]!r}; there are {', '.join(sorted(_KNOWN))}")

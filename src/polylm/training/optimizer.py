@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from polylm.training.config import TrainConfig
+from polylm.training.config import OptimizationConfig
 
 _NS = (3.4445, -4.7750, 2.0315)  # Jordan's coefficients of the quintic iteration
 
@@ -67,6 +67,7 @@ class Muon:
         return {f"muon.{name}": tensor for name, tensor in state.items()}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
+        """Take up what `state` gave; what is not in it begins anew."""
         for shape, places in self._places.items():
             for buffer, (name, third, flip) in zip(self.buffers[shape], places, strict=True):
                 if f"muon.{name}" in state:  # blocks that C^P does not have begin anew after a split
@@ -91,7 +92,7 @@ def orthogonalized(matrices: Tensor, steps: int = 5) -> Tensor:
 class Adam:
     """torch's AdamW, fused, with its state by name."""
 
-    def __init__(self, parameters: Mapping[str, nn.Parameter], config: TrainConfig) -> None:
+    def __init__(self, parameters: Mapping[str, nn.Parameter], config: OptimizationConfig) -> None:
         self.parameters = dict(parameters)
         decayed = [p for name, p in self.parameters.items() if _decays(name, p)]
         others = [p for name, p in self.parameters.items() if not _decays(name, p)]
@@ -113,9 +114,11 @@ class Adam:
             group["lr"] = rate
 
     def step(self) -> None:
+        """One step with the gradients that are there."""
         self.adam.step()
 
     def state(self) -> dict[str, Tensor]:
+        """By kind and parameter."""
         state: dict[str, Tensor] = {}
         for name, parameter in self.parameters.items():
             for key, value in self.adam.state.get(parameter, {}).items():
@@ -123,6 +126,7 @@ class Adam:
         return state
 
     def load(self, state: Mapping[str, Tensor]) -> None:
+        """Take up what `state` gave; what is not in it begins anew."""
         for name, parameter in self.parameters.items():
             if f"adam.exp_avg.{name}" not in state:
                 continue
@@ -146,7 +150,7 @@ def _is_muons(name: str, parameter: nn.Parameter) -> bool:
 class Optimizer:
     """Both together, over the parameters of a model."""
 
-    def __init__(self, model: nn.Module, config: TrainConfig) -> None:
+    def __init__(self, model: nn.Module, config: OptimizationConfig) -> None:
         self.config = config
         named = dict(model.named_parameters())
         self.parameters = list(named.values())
@@ -171,13 +175,16 @@ class Optimizer:
         return norm
 
     def zero_grad(self) -> None:
+        """Forget the gradients."""
         for parameter in self.parameters:
             parameter.grad = None
 
     def state(self) -> dict[str, Tensor]:
+        """By kind and parameter."""
         return {**self.adam.state(), **(self.muon.state() if self.muon is not None else {})}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
+        """Take up what `state` gave; what is not in it begins anew."""
         self.adam.load(state)
         if self.muon is not None:
             self.muon.load(state)

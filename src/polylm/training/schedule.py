@@ -25,13 +25,14 @@ def ramp(progress: float, start: float, end: float) -> float:
 def values(config: TrainConfig, progress: float, split_at: float | None = None) -> Values:
     """At a share of the run, from 0 to 1. Rates rise again, briefly, after a split: there are new parameters."""
     progress = min(max(progress, 0.0), 1.0)
-    rise = ramp(progress, 0.0, config.warmup) if config.warmup > 0 else 1.0
-    if split_at is not None and config.warmup > 0:
-        rise = ramp(progress, split_at, split_at + config.warmup / 2)
-    first = config.mask_rate if config.mask_rate_start is None else config.mask_rate_start
+    warmup, senses, batches = config.optimization.warmup, config.senses, config.batches
+    rise = ramp(progress, 0.0, warmup) if warmup > 0 else 1.0
+    if split_at is not None and warmup > 0:
+        rise = ramp(progress, split_at, split_at + warmup / 2)
+    first = batches.mask_rate if batches.mask_rate_start is None else batches.mask_rate_start
     return Values(
         rate=rise * (1 - progress),
-        r=1 + (config.r_max - 1) * ramp(progress, config.r_start, config.r_end),
-        lambda_m=config.lambda_max * ramp(progress, config.lambda_start, config.lambda_end),
-        mask_rate=first + (config.mask_rate - first) * progress,
+        r=1 + (senses.r_max - 1) * ramp(progress, senses.r_start, senses.r_end),
+        lambda_m=senses.lambda_max * ramp(progress, senses.lambda_start, senses.lambda_end),
+        mask_rate=first + (batches.mask_rate - first) * progress,
     )

@@ -7,11 +7,11 @@ from typing import Any
 
 
 class Stopped(Exception):  # noqa: N818
-    """A signal asked for an end; the state is saved."""
+    """A signal asked for an end; the state is saved in the folder."""
 
     def __init__(self, number: int, folder: Path) -> None:
-        super().__init__(f"stopped; {folder} holds the state: go on with --resume")
-        self.number = number
+        super().__init__(f"stopped; {folder} holds the state: go on with resume=True")
+        self.number, self.folder = number, folder
 
 
 class Signals:

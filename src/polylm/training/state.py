@@ -1,90 +1,116 @@
-"""Checkpoints of a run: `DIR/checkpoints/step-N/`, everything that it takes to go on, written whole or not at all.
+"""RunState: all that a run is at a step. It is saved whole and loaded whole."""
 
-Safetensors and JSON. A checkpoint is written beside and renamed into place; what a killed process left half written is
-removed when the next one starts.
-"""
-
-import json
-import os
-import shutil
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from polylm.atomic import is_unfinished
-from polylm.errors import UserError
-
-CHECKPOINTS = "checkpoints"
-TENSORS, META = "state.safetensors", "state.json"
-
-
-def save(out: Path, step: int, tensors: Mapping[str, Tensor], meta: Mapping[str, Any], keep: int) -> Path:
-    """Write a checkpoint and remove all but the last `keep`."""
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
-
-    folder = out / CHECKPOINTS
-    final, work = folder / f"step-{step}", folder / f".step-{step}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir()
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, work / TENSORS)
-        (work / META).write_text(json.dumps(dict(meta)), encoding="utf-8")
-        for path in (work / TENSORS, work / META, work):
-            _to_disk(path)
-        shutil.rmtree(final, ignore_errors=True)
-        work.rename(final)
-    except (OSError, SafetensorError) as error:
-        shutil.rmtree(work, ignore_errors=True)
-        last = latest(out)
-        kept = f"{last} is whole: make room and go on with --resume" if last else "there is no earlier one"
-        raise UserError(f"the checkpoint of step {step} could not be written ({error}); {kept}") from None
-    for old in steps(out)[:-keep]:
-        (folder / f"step-{old}" / META).unlink(missing_ok=True)  # no longer whole, whatever happens now
-        shutil.rmtree(folder / f"step-{old}", ignore_errors=True)
-    return final
+from polylm.model.config import ModelConfig
+from polylm.model.inventory import SenseInventory
+from polylm.model.polylm import PolyLM
+from polylm.training.clock import Clock
+from polylm.training.config import TrainConfig
+from polylm.training.divergence import LossWatch
+from polylm.training.optimizer import Optimizer
 
 
-def steps(out: Path) -> list[int]:
-    """The steps that have a whole checkpoint, in order."""
-    names = [path.name for path in (out / CHECKPOINTS).glob("step-*") if (path / META).is_file()]
-    return sorted(int(name.removeprefix("step-")) for name in names if name.removeprefix("step-").isdigit())
+class RunState:
+    """The model, the optimizer, the mean of weights, where the run stands, and the best loss so far."""
+
+    def __init__(self, model: PolyLM, config: TrainConfig, device: torch.device, out: Path, *, phase: int) -> None:
+        self.config, self.device = config, device
+        self.step, self.phase = 0, phase
+        self.split_at: float | None = None  # share of the run, once it is done
+        self.clock = Clock(config)
+        self.losses = LossWatch(config.batches.batch_tokens * config.batches.mask_rate, out)
+        self.adopt(model)
+
+    def adopt(self, model: PolyLM) -> None:
+        """Train this model from now on: precision, compilation, a new optimizer."""
+        config, device = self.config, self.device
+        self.model = model.to(device).train()
+        model.defer_shares = True
+        model.lambda_logits.requires_grad_(len(model.inventory.poly_words) > 0)
+        half = config.machine.precision == "bfloat16" or (config.machine.precision == "auto" and device.type == "cuda")
+        follows = getattr(model.c_p, "follows_dtype", False)
+        model.compute_dtype = torch.bfloat16 if half and follows else None
+        self.autocast = half and not follows
+        self.compiled = device.type == "cuda" if config.machine.compile is None else config.machine.compile
+        if self.compiled:
+            model.compile_parts()
+        self.optimizer = Optimizer(model, config.optimization)
+        has_means = config.optimization.ema > 0
+        self.means = {name: p.detach().clone() for name, p in model.named_parameters()} if has_means else {}
+
+    @property
+    def share(self) -> float:
+        """How far the run is, from 0 to 1."""
+        return self.clock.share(self.step)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """The model as it reads text: no dropout, no gradient, no compilation for other shapes."""
+        self.model.eval()
+        stance = torch.compiler.set_stance("force_eager") if hasattr(torch.compiler, "set_stance") else nullcontext()
+        with torch.no_grad(), stance, torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast):
+            yield
+        self.model.train()
+
+    @torch.no_grad()
+    def update_means(self) -> None:
+        """The running mean of weights, after a step."""
+        if not self.means:
+            return
+        step_share = self.clock.share_per_step if self.config.steps is None else 1 / self.config.steps
+        weight = min(step_share / self.config.optimization.ema, 1.0) if step_share else 1.0
+        named = dict(self.model.named_parameters())
+        torch._foreach_lerp_(list(self.means.values()), [named[name].detach() for name in self.means], weight)
+
+    def use_means(self) -> None:
+        """Let the means be the weights, at the end of a run."""
+        for name, parameter in self.model.named_parameters():
+            if name in self.means:
+                parameter.data.copy_(self.means[name])
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What a checkpoint holds in tensors."""
+        parts = {"model": self.model.state_dict(), "optimizer": self.optimizer.state(), "ema": self.means}
+        return {f"{part}.{name}": tensor for part, own in parts.items() for name, tensor in own.items()}
+
+    def facts(self) -> dict[str, Any]:
+        """And in numbers."""
+        best = self.losses.best
+        return {
+            "step": self.step,
+            "phase": self.phase,
+            "elapsed": self.clock.elapsed,
+            "share": self.share,
+            "share_per_step": self.clock.share_per_step,
+            "split_at": self.split_at,
+            "best_loss": best if math.isfinite(best) else None,
+        }
+
+    def restore(
+        self, tensors: dict[str, Tensor], facts: dict[str, Any], shape: ModelConfig, inventory: SenseInventory
+    ) -> None:
+        """Be what was saved; after a split the model has another shape than at the start."""
+        split_since = self.phase == 1 and facts["phase"] == 2
+        self.step, self.phase, self.split_at = facts["step"], facts["phase"], facts["split_at"]
+        if split_since:
+            self.adopt(PolyLM(shape, inventory))
+        self.model.load_state_dict(_part(tensors, "model."))
+        self.optimizer.load(_part(tensors, "optimizer."))
+        for name, mean in _part(tensors, "ema.").items():
+            self.means[name].copy_(mean)
+        self.losses.best = math.inf if facts["best_loss"] is None else facts["best_loss"]
+        self.clock.elapsed = facts["elapsed"]
+        self.clock.base_step, self.clock.base_share = self.step, facts["share"]
+        self.clock.share_per_step = facts["share_per_step"]
 
 
-def latest(out: Path) -> Path | None:
-    """The last checkpoint of a run."""
-    found = steps(out)
-    return out / CHECKPOINTS / f"step-{found[-1]}" if found else None
-
-
-def load(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors, on the CPU, and the rest."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        meta = json.loads((folder / META).read_text(encoding="utf-8"))
-        return load_file(folder / TENSORS), meta
-    except (OSError, ValueError, SafetensorError) as error:
-        raise UserError(f"{folder} cannot be read: {error}; remove it to go on from the one before") from None
-
-
-def clean(out: Path) -> None:
-    """Remove what was half written, or half removed."""
-    for path in [*(out / CHECKPOINTS).glob(".step-*"), *(out / CHECKPOINTS).glob("step-*")]:
-        if path.name.startswith(".") or not (path / META).is_file():
-            shutil.rmtree(path, ignore_errors=True)
-    for path in out.iterdir():
-        if path.is_file() and is_unfinished(path):
-            path.unlink(missing_ok=True)
-
-
-def _to_disk(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -1,0 +1,1 @@
+"""How fast are things on this machine?"""

@@ -1,0 +1,1 @@
+"""What the folder of a model holds: read whole, written whole."""

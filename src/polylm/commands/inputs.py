@@ -1,0 +1,63 @@
+"""Where a command's text comes from: the words of the command, a file, or standard input."""
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from polylm.commands.console import lines_with_bar
+from polylm.errors import UserError
+
+_NAME = re.compile(r"(~|\.\.?)/\S+|\S+\.(txt|text|md|jsonl?|tsv|csv|conllu?|gz|xz|bz2|zst)")  # of a file, surely
+_COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")  # gzip, xz, bzip2, zstandard
+
+
+def input_lines(what: str, *, bar: bool = False) -> Iterator[str]:
+    """The lines of a file or of standard input (`-`), read as they are wanted; or a text, whole.
+
+    `bar`: show how far a file was read.
+    """
+    if what == "-":
+        if sys.stdin is None:
+            raise UserError("standard input is closed: name a file")
+        return _decoded(sys.stdin.buffer, "standard input")
+    try:
+        path = Path(what)
+        is_folder = path.is_dir() and "/" in what  # corpus may be a word
+        is_file = path.exists() and not path.is_dir()  # a pipe will do
+        is_named = bool(_NAME.fullmatch(what)) or ("/" in what and path.parent.is_dir())  # not and/or, 24/7
+    except (OSError, ValueError):  # a text may be longer than a name, or hold what no name may
+        is_file = is_folder = is_named = False
+    if is_folder:
+        raise UserError(f"{what} is a folder: name a file")
+    if is_file:
+        lines = _decoded(path.open("rb"), what)
+        return lines_with_bar(lines, path) if bar and path.is_file() else lines
+    if is_named and len(what.split()) == 1:
+        raise UserError(f"there is no file {what}")
+    return iter([what])
+
+
+def joined_paragraphs(lines: Iterable[str]) -> Iterator[str]:
+    """Lines up to an empty one as one, a space for each break: where a line ends means nothing in such text."""
+    paragraph: list[str] = []
+    for line in lines:
+        if line.strip():
+            paragraph.append(line)
+        elif paragraph:
+            yield " ".join(paragraph)
+            paragraph = []
+    if paragraph:
+        yield " ".join(paragraph)
+
+
+def _decoded(file: BinaryIO, name: str) -> Iterator[str]:
+    with file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+            except UnicodeDecodeError:
+                if number == 1 and line.startswith(_COMPRESSED):
+                    raise UserError(f"{name} is compressed: decompress it first") from None
+                raise UserError(f"{name}, line {number}: this is not UTF-8 text; convert it first") from None

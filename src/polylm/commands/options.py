@@ -1,0 +1,35 @@
+"""Options that several commands have."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal, NoReturn
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")]
+Surface = Annotated[bool, typer.Option("--surface", help="Read words as they stand: no tags, no lemmas, any language.")]
+TaggerName = Annotated[
+    Literal["english", "spacy"], typer.Option(help="The package's own tagger, or spaCy's (slower; polylm[spacy]).")
+]
+ModelDir = Annotated[Path | None, typer.Option("--model", help="The folder of a model.")]
+ReadOutName = Annotated[
+    Literal["both", "prediction", "disambiguation"],
+    typer.Option("--read-out", "--source", help="Read senses from the masked word, from the text as it is, or both."),
+]
+Granularity = Annotated[
+    float | None, typer.Option(min=0, max=1, help="1 keeps every sense apart, less merges those that are confused.")
+]
+Neighbours = Annotated[int, typer.Option("--topn", min=1, help="Neighbours of each sense.")]
+Corpus = Annotated[
+    Path | None, typer.Option(help="Text, a file or a folder, plain or compressed: show clear sentences from it.")
+]
+NExamples = Annotated[int, typer.Option("--examples", min=1, help="Example sentences of each sense, with --corpus.")]
+DeviceName = Annotated[Literal["auto", "cpu", "cuda"], typer.Option("--device", help="Where the network runs.")]
+AsIs = Annotated[bool, typer.Option("--as-is", help="A form such as dogs has its own senses, not dog's.")]
+
+
+def stop(message: str, status: int) -> NoReturn:
+    """Say why the command ends before its work is done."""
+    print(f"polylm: {message}", file=sys.stderr)
+    raise typer.Exit(status)

@@ -1,0 +1,82 @@
+"""prepare: raw text to training data."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from polylm.commands.options import Json, Surface, TaggerName, stop
+from polylm.commands.render import print_json
+
+
+def prepare(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Text, .gz, .bz2, .xz, .zst or .bz3 files, or folders of them.", metavar="FILE..."),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    workers: Annotated[int | None, typer.Option(help="Processes; by default one a core.")] = None,
+    engine: Annotated[Literal["local", "ray"], typer.Option(help="This machine, or a Ray cluster.")] = "local",
+    min_count: Annotated[str, typer.Option(help="Least count of a word: N, or N/M a million words.")] = "0.17/M",
+    poly_count: Annotated[str, typer.Option(help="Least count of a word of several senses: N or N/M.")] = "6.7/M",
+    senses: Annotated[int, typer.Option(help="Senses of a word that has several.")] = 8,
+    senses_file: Annotated[Path | None, typer.Option(help="Numbers of senses: word<TAB>n a line.")] = None,
+    focus: Annotated[Path | None, typer.Option(help="Words, one a line, always in and with several senses.")] = None,
+    max_words: Annotated[int | None, typer.Option(help="Keep at most so many words.")] = None,
+    surface: Surface = False,
+    tagger: TaggerName = "english",
+    errors: Annotated[
+        Literal["strict", "replace"], typer.Option(help="Refuse bytes that are not UTF-8 text, or replace them.")
+    ] = "strict",
+    as_json: Json = False,
+) -> None:
+    """Turn raw text into training data. An interrupted run goes on when the same command is given again."""
+    from polylm.commands.console import Bar
+    from polylm.corpus.engine import local
+    from polylm.corpus.prepare import PrepareSettings
+    from polylm.corpus.prepare import prepare as run
+    from polylm.corpus.selection import Threshold, VocabularySettings, read_focus_words, read_n_senses
+    from polylm.text.settings import TextSettings
+
+    settings = PrepareSettings(
+        text=TextSettings(lemmatize=not surface, tagger=tagger),
+        vocabulary=VocabularySettings(
+            min_count=Threshold.parse(min_count, floor=5),
+            poly_count=Threshold.parse(poly_count, floor=200),
+            senses=senses,
+            max_words=max_words,
+            focus=read_focus_words(focus) if focus else (),
+            n_senses=read_n_senses(senses_file) if senses_file else None,
+        ),
+        errors=errors,
+    )
+    if engine == "ray":
+        from polylm.integrations.ray import ray_engine
+
+        chosen = ray_engine(workers)
+    else:
+        chosen = local(workers)
+    try:
+        with Bar() as bar:
+            manifest = run(files, out, settings, engine=chosen, report=bar)
+    except KeyboardInterrupt:
+        stop("stopped; the same command goes on from here", 130)
+    if as_json:
+        print_json(manifest)
+    else:
+        _print_summary(out, manifest)
+
+
+def _print_summary(out: Path, manifest: dict[str, Any]) -> None:
+    vocabulary = manifest["vocabulary"]
+    print(f"{out}: {manifest['words']:,} words on {manifest['lines']:,} lines, {manifest['ids']:,} ids")
+    print(
+        f"vocabulary: {vocabulary['words']:,} words, {vocabulary['polysemous']:,} of them with several senses, "
+        f"{vocabulary['senses']:,} senses; {manifest['unknown'] / manifest['words']:.2%} of the text is unknown words"
+    )
+    if not vocabulary["polysemous"] and manifest["settings"]["senses"] > 1:
+        print("no word is common enough to have several senses: give more text, a lower --poly-count, or --focus")
+    missing = manifest["missing"]
+    if missing:
+        shown = ", ".join(missing[:10]) + (" …" if len(missing) > 10 else "")
+        print(f"{len(missing)} words of the focus and senses files do not occur in the text: {shown}")

@@ -1,0 +1,114 @@
+"""analyze and tag: a text, and what is read in it."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from polylm.commands.inputs import input_lines, joined_paragraphs
+from polylm.commands.options import DeviceName, Granularity, Json, ModelDir, ReadOutName, Surface, TaggerName
+from polylm.commands.render import print_json, print_table, probability
+from polylm.errors import UserError
+
+if TYPE_CHECKING:
+    from polylm.explore.results import TaggedText
+
+TextArgument = Annotated[str, typer.Argument(help="A text, a file, or - for standard input.", metavar="TEXT|FILE|-")]
+
+
+def analyze(
+    text: TextArgument, surface: Surface = False, tagger: TaggerName = "english", as_json: Json = False
+) -> None:
+    """Show what the model reads: the words of a text with their offsets, Penn tags, lemmas and inflection markers."""
+    from polylm.text.pipeline import TextPipeline
+    from polylm.text.settings import TextSettings
+
+    text = "\n".join(input_lines(text))
+    words = TextPipeline(settings=TextSettings(lemmatize=not surface, tagger=tagger)).analyze(text)
+    if as_json:
+        print_json({"text": text, "tokens": [asdict(word) for word in words]})
+        return
+    columns = ("text", "start", "end", "tag", "lemma", "marker")
+    rows = [["" if value is None else str(value) for value in asdict(word).values()] for word in words]
+    print_table(columns, rows, numbers=("start", "end"))
+
+
+def tag(
+    text: TextArgument,
+    model: ModelDir = None,
+    read_out: ReadOutName = "both",
+    granularity: Granularity = None,
+    kind: Annotated[
+        Literal["text", "conllu"] | None,
+        typer.Option(
+            "--format",
+            help="Plain text, or CoNLL-U, whose words are kept, but not its tags and lemmas; by default by the name.",
+        ),
+    ] = None,
+    paragraphs: Annotated[
+        bool,
+        typer.Option("--paragraphs", help="Read lines together up to an empty one: for text with hard line breaks."),
+    ] = False,
+    at_once: Annotated[
+        bool, typer.Option("--at-once", help="Answer each line when it is there: for pipes that wait; slower.")
+    ] = False,
+    device: DeviceName = "auto",
+    as_json: Json = False,
+) -> None:
+    """Give every word of a text its sense: a table on a terminal, a JSON object a line in a pipe."""
+    import polylm
+
+    watched = sys.stderr.isatty() and not sys.stdout.isatty()
+    lines = input_lines(text, bar=watched)  # before the model: a wrong path shows at once
+    if kind is None:
+        kind = "conllu" if text.endswith((".conllu", ".conll")) else "text"
+    if kind == "conllu" and as_json:
+        raise UserError("CoNLL-U is written as CoNLL-U: leave --json away")
+    if kind == "conllu" and (paragraphs or at_once):
+        raise UserError("CoNLL-U has sentences: --paragraphs and --at-once are for plain text")
+    loaded = polylm.load(model, device=device, granularity=granularity)
+    if kind == "conllu":
+        name = "standard input" if text == "-" else text
+        sys.stdout.writelines(_conllu(loaded, lines, name, read_out))
+        return
+    if paragraphs:
+        lines = joined_paragraphs(lines)
+    show = _show_table if sys.stdout.isatty() and not as_json else _show_json
+    for tagged in _tagged(loaded, lines, read_out, at_once=at_once):
+        show(tagged)
+        if at_once:
+            sys.stdout.flush()
+
+
+def _tagged(model: Any, lines: Iterable[str], read_out: Any, *, at_once: bool) -> "Iterator[TaggedText]":
+    from polylm.explore.results import TaggedText
+    from polylm.explore.tagging import beside
+
+    tagged = ((line, model.tag(line, read_out=read_out)) for line in lines)
+    if not at_once:
+        tagged = beside(partial(model.tag_many, read_out=read_out), lines, str)
+    return (TaggedText.of(line, tokens, model.lexicon) for line, tokens in tagged)
+
+
+def _conllu(model: Any, lines: Iterable[str], name: str, read_out: Any) -> Iterator[str]:
+    from polylm.explore.tagging import beside
+    from polylm.text.conllu import sentences, with_senses
+
+    tag = partial(model.tag_many_tokens, read_out=read_out)
+    for sentence, tokens in beside(tag, sentences(lines, name), lambda one: one.words):
+        yield with_senses(sentence, [(token.sense, token.probability) for token in tokens])
+
+
+def _show_table(tagged: "TaggedText") -> None:
+    rows = [
+        [token.text, token.lemma, token.sense or "", probability(token.probability), label]
+        for token, label in zip(tagged.tokens, tagged.labels, strict=True)
+    ]
+    print_table(("text", "lemma", "sense", "p", "like"), rows, numbers=("p",))
+
+
+def _show_json(tagged: "TaggedText") -> None:
+    print_json(tagged.to_dict())

@@ -1,0 +1,157 @@
+"""What a word means in its context: a vector that can be compared, and the words that could stand for it."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from polylm.errors import UserError
+from polylm.reading.reader import Reader
+from polylm.reading.readout import BOTH, Layers, ReadOut
+from polylm.reading.targets import marked, text_of
+from polylm.reading.windows import Text
+from polylm.senses.lexicon import Lexicon, several
+from polylm.senses.substitutes import NEARNESS
+
+GAP = 0.6  # what could stand in the place of a word, beside what the word means there: LOG.md, meanings in context
+TOGETHER = 32  # so many that all words in their places do not take much memory
+FOCUSES = 1024  # texts that are sorted by length together
+Span = tuple[int, int]
+
+
+class Focus(NamedTuple):
+    """A word of a text as the network reads it."""
+
+    word: int | None  # its number; none for a word that the model does not know
+    q: NDArray[np.float32]  # (k,) its senses
+    y_p: NDArray[np.float32]  # (d,) y^P where it is masked
+
+
+class Embedder:
+    """Reads words in their contexts."""
+
+    def __init__(self, reader: Reader, lexicon: Lexicon) -> None:
+        self.reader, self.lexicon = reader, lexicon
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        spans: Sequence[Span] | None = None,
+        read_out: ReadOut | Layers = BOTH,
+        strict: bool = True,
+    ) -> NDArray[np.float32]:
+        """(n, d) the meanings of the words in brackets, or at the spans; a row of NaN where there is none.
+
+        Of each word its senses weighted by their probabilities, and a part of the senses that could stand in its place,
+        all without the component that they share. If `strict`, a text without such a word is refused.
+        """
+        several(texts, "embed_many", "use embed for one text")
+        texts = list(texts)
+        if spans is not None:
+            spans = list(spans)
+            if len(spans) != len(texts):
+                raise UserError(f"there are {len(texts)} texts and {len(spans)} spans: give one for each")
+        embedded = np.full((len(texts), self.reader.network.config.d_model), np.nan, dtype=np.float32)
+        found = self.focuses(texts, spans, ReadOut.of(read_out), strict=strict)
+        while together := list(islice(found, TOGETHER)):
+            numbers, group = zip(*together, strict=True)
+            embedded[list(numbers)] = self._vectors(group)
+        return embedded
+
+    def embed_one(
+        self, text: str, *, span: Span | None = None, read_out: ReadOut | Layers = BOTH
+    ) -> NDArray[np.float32]:
+        """(d,) the same for one text."""
+        vector: NDArray[np.float32] = self._vectors([self.focus(text, span, ReadOut.of(read_out))])[0]
+        return vector
+
+    def substitutes(
+        self, text: str, topn: int = 10, *, span: Span | None = None, read_out: ReadOut | Layers = BOTH
+    ) -> list[tuple[str, float]]:
+        """Words that could stand for the one that is marked, with their shares.
+
+        A sense of another word counts with its probability in the gap times exp(8 c), c its cosine to the meaning of
+        the word (0 for one that the model does not know); the shares of a word's senses are added up, and those of all
+        words are one.
+        """
+        if topn < 1:
+            raise UserError(f"topn must be at least 1, not {topn}")
+        focus = self.focus(text, span, ReadOut.of(read_out))
+        inventory, index = self.reader.network.inventory, self.lexicon.index
+        cosines = torch.from_numpy(self.lexicon.vectors.vectors @ self.meaning(focus))
+        likely_and_near = self._expected([focus])[0] * (NEARNESS * cosines).exp()
+        weights = torch.zeros(inventory.n_words, dtype=torch.float64)
+        weights.index_add_(0, inventory.word_of_sense.cpu()[index.of_words], likely_and_near.double())
+        if focus.word is not None:
+            weights[focus.word] = 0
+        weights /= weights.sum().clamp(min=1e-30)
+        best = weights.topk(min(topn, len(weights)))
+        words = self.lexicon.vocabulary.words
+        return [
+            (words[i], round(v, 4)) for v, i in zip(best.values.tolist(), best.indices.tolist(), strict=True) if v > 0
+        ]
+
+    def focus(self, text: str, span: Span | None = None, read_out: ReadOut = BOTH) -> Focus:
+        """The word in brackets, or at `span`."""
+        read_out = read_out.of_network(self.reader.network)
+        (focus,) = self._read([text_of([marked(text, span)], self.reader.pipeline)], read_out)
+        return focus
+
+    def focuses(
+        self, texts: Sequence[str], spans: Sequence[Span] | None, read_out: ReadOut, *, strict: bool
+    ) -> Iterator[tuple[int, Focus]]:
+        """Texts' numbers and what is read of their focuses, in order."""
+        read_out = read_out.of_network(self.reader.network)
+        numbers: list[int] = []
+        encoded: list[Text] = []
+        for number, text in enumerate(texts):
+            try:
+                encoded.append(text_of([marked(text, None if spans is None else spans[number])], self.reader.pipeline))
+                numbers.append(number)
+            except UserError as error:
+                if strict:
+                    raise UserError(f"{error} (text {number}, counting from 0)") from None
+            if len(encoded) == FOCUSES or number == len(texts) - 1:
+                yield from zip(numbers, self._read(encoded, read_out), strict=True)
+                numbers, encoded = [], []
+
+    def _read(self, texts: Sequence[Text], read_out: ReadOut) -> list[Focus]:
+        windows, (q, y_p) = self.reader.places(texts, read_out)
+        assert y_p is not None
+        is_word = self.lexicon.index.is_word
+        words = [word if is_word[word] else None for word in windows.target.tolist()]
+        return [Focus(*one) for one in zip(words, q, y_p, strict=True)]
+
+    def _vectors(self, focuses: Sequence[Focus]) -> NDArray[np.float32]:
+        """(n, d) of length one."""
+        vectors = np.stack([self.meaning(focus) for focus in focuses]) + GAP * self._gaps(focuses)
+        unit: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return unit
+
+    def meaning(self, focus: Focus) -> NDArray[np.float32]:
+        """(d,) the mixture of its senses, as a direction; zeros for a word that the model does not know."""
+        vectors = self.lexicon.vectors
+        if focus.word is None:
+            return np.zeros(vectors.vectors.shape[1], dtype=np.float32)
+        rows = self.lexicon.index.rows(focus.word)
+        own = self.reader.network.embeddings.detach()[rows.start : rows.stop].float().cpu()
+        meaning: NDArray[np.float32] = vectors.common.removed(torch.from_numpy(focus.q[: len(rows)]) @ own).numpy()
+        return meaning
+
+    def _expected(self, focuses: Sequence[Focus]) -> torch.Tensor:
+        """(n, S) the probability of each sense of `vectors` in the place of each focus."""
+        network = self.reader.network
+        with torch.no_grad():
+            y_p = torch.from_numpy(np.stack([focus.y_p for focus in focuses]))
+            p = network.sense_probs(y_p.to(network.embeddings.device, network.embeddings.dtype))
+        return p.float().cpu()[:, self.lexicon.index.of_words]
+
+    def _gaps(self, focuses: Sequence[Focus]) -> NDArray[np.float32]:
+        """(n, d) the mean directions of what could stand here, of length one; roots: more than the best counts."""
+        directions = self._expected(focuses).sqrt().numpy() @ self.lexicon.vectors.vectors
+        gaps: NDArray[np.float32] = directions / np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-9)
+        return gaps

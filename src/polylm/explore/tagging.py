@@ -1,0 +1,186 @@
+"""Text with a sense for every word."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polylm.errors import UserError
+from polylm.reading.reader import Reader
+from polylm.reading.readout import BOTH, Layers, ReadOut
+from polylm.senses.lexicon import Lexicon, several
+from polylm.text.pipeline import Tokens
+
+T = TypeVar("T")
+TEXTS = 1 << 16  # ids of texts that are sorted together
+LEAST = 0.001  # a smaller probability is not listed
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedToken:
+    """A word of a text and its sense. `sense` is none for punctuation and words that the model does not know."""
+
+    text: str
+    start: int
+    end: int
+    lemma: str
+    marker: str | None
+    sense: str | None
+    probability: float | None
+    distribution: dict[str, float] = field(default_factory=dict)  # sense keys, most probable first
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {name: getattr(self, name) for name in _FIELDS}
+
+
+_FIELDS = tuple(one.name for one in fields(TaggedToken))
+
+
+class Tagger:
+    """Reads texts and names what was read. One text at a time, or many together, which is faster."""
+
+    def __init__(self, reader: Reader, lexicon: Lexicon) -> None:
+        self.reader, self.lexicon = reader, lexicon
+
+    def tag(
+        self, text: str, *, read_out: ReadOut | Layers = BOTH, granularity: float | None = None
+    ) -> list[TaggedToken]:
+        """The words of a text."""
+        if not isinstance(text, str):
+            raise UserError(f"tag takes one text: {_INSTEAD.get(_is_list(text), _kind(text))}")
+        return next(self.tag_many([text], read_out=read_out, granularity=granularity))
+
+    def tag_tokens(
+        self, words: Sequence[str], *, read_out: ReadOut | Layers = BOTH, granularity: float | None = None
+    ) -> list[TaggedToken]:
+        """Words that are tokens already, as they are."""
+        several(words, "tag_tokens", "use tag for a text")
+        return next(self.tag_many_tokens([words], read_out=read_out, granularity=granularity))
+
+    def tag_many(
+        self, texts: Iterable[str], *, read_out: ReadOut | Layers = BOTH, granularity: float | None = None
+    ) -> Iterator[list[TaggedToken]]:
+        """The words of each text, in order. Texts are taken as they come, some at a time, and read together."""
+        several(texts, "tag_many", "use tag for one text")
+        return self._tag(texts, _no_text, read_out, granularity)
+
+    def tag_many_tokens(
+        self, texts: Iterable[Sequence[str]], *, read_out: ReadOut | Layers = BOTH, granularity: float | None = None
+    ) -> Iterator[list[TaggedToken]]:
+        """The same for texts whose words are tokens already."""
+        several(texts, "tag_many_tokens", "use tag for a text")
+        return self._tag(texts, _no_tokens, read_out, granularity)
+
+    def _tag(
+        self,
+        texts: Iterable[Any],
+        complaint: Callable[[Any], str | None],
+        read_out: ReadOut | Layers,
+        granularity: float | None,
+    ) -> Iterator[list[TaggedToken]]:
+        if not _is_list(texts):
+            raise UserError(f"texts are a list, a column or a generator of strings, not {type(texts).__name__}")
+        read_out = ReadOut.of(read_out).of_network(self.reader.network)
+        return self._groups(texts, complaint, read_out, self.lexicon.at(granularity))
+
+    def _groups(
+        self, texts: Iterable[Any], complaint: Callable[[Any], str | None], read_out: ReadOut, granularity: float
+    ) -> Iterator[list[TaggedToken]]:
+        group: list[Tokens] = []
+        n_ids = n_texts = 0
+        limit = self.reader.texts_together  # the first answers come soon; then more and more is read together
+        wrong: UserError | None = None
+        things = iter(texts)
+        while True:
+            try:
+                text = next(things)
+            except StopIteration:
+                break
+            except UserError as error:  # a line that cannot be read: those before it are not lost
+                wrong = error
+                break
+            said = complaint(text)
+            if said is not None:
+                wrong = UserError(said + (f" (text {n_texts}, counting from 0)" if n_texts else ""))
+                break
+            n_texts += 1
+            group.append(self.reader.pipeline.encode(text))
+            n_ids += len(group[-1].ids) + 1  # an empty line is held too
+            if n_ids >= limit:
+                yield from self._named(group, read_out, granularity)
+                group, n_ids, limit = [], 0, min(2 * limit, TEXTS)
+        if group:
+            yield from self._named(group, read_out, granularity)
+        if wrong is not None:
+            raise wrong
+
+    def _named(self, texts: list[Tokens], read_out: ReadOut, granularity: float) -> Iterator[list[TaggedToken]]:
+        merge_tree = self.lexicon.merge_tree
+        for tokens, q in zip(texts, self.reader.texts(texts, read_out), strict=True):
+            numbers = tokens.ids[tokens.id_of_word]
+            if granularity < 1 and merge_tree is not None and len(q):
+                q = merge_tree.merge_arrays(numbers, q, granularity)  # noqa: PLW2901
+            yield [
+                self._token(tokens, index, number, row)
+                for index, (number, row) in enumerate(zip(numbers, q, strict=True))
+            ]
+
+    def _token(self, tokens: Tokens, index: int, number: int, q: NDArray[np.float32]) -> TaggedToken:
+        word, senses = tokens.words[index], self.lexicon.index
+        sense, probability, distribution = None, None, {}
+        if senses.is_word[number]:
+            keys = senses.keys(number)
+            if len(keys) == 1:
+                sense, probability, distribution = keys[0], 1.0, {keys[0]: 1.0}
+            else:
+                own = q[: len(keys)]
+                order = np.argsort(-own, kind="stable").tolist()
+                distribution = {keys[i]: round(float(own[i]), 4) for i in order if own[i] >= LEAST or i == order[0]}
+                sense, probability = keys[order[0]], round(float(own[order[0]]), 4)
+        return TaggedToken(word.text, word.start, word.end, word.lemma, word.marker, sense, probability, distribution)
+
+
+def beside(tag: Callable[[Iterator[Any]], Iterator[T]], items: Iterable[Any], text_of: Callable[[Any], Any]) -> Any:
+    """Each item with what `tag` makes of its text: for streams, of which no more is held than is read together."""
+    waiting: deque[Any] = deque()  # those whose words are not there yet
+
+    def texts() -> Iterator[Any]:
+        for item in items:
+            waiting.append(item)
+            yield text_of(item)
+
+    return ((waiting.popleft(), tokens) for tokens in tag(texts()))
+
+
+_INSTEAD = {True: "for words that are tokens already use tag_tokens, for several texts tag_many"}
+
+
+def _kind(text: object) -> str:
+    return f"a text is a string, not {type(text).__name__}"
+
+
+def _is_list(things: object) -> bool:
+    is_table = isinstance(things, Mapping) or hasattr(things, "columns")  # their names would be read
+    return isinstance(things, Iterable) and not isinstance(things, bytes | bytearray | memoryview) and not is_table
+
+
+def _no_text(text: object) -> str | None:
+    """What is wrong with something that is no text."""
+    if isinstance(text, str):
+        return None
+    return _kind(text) + ("; for texts of tokens use tag_many_tokens" if _is_list(text) else "")
+
+
+def _no_tokens(words: object) -> str | None:
+    """What is wrong with something that is no list of words."""
+    if isinstance(words, str) or not _is_list(words):
+        return f"a text is a list of words, not {type(words).__name__}"
+    if isinstance(words, Sequence):
+        sentence = next((word for word in words if isinstance(word, str) and len(word.split()) > 1), None)
+        if sentence is not None:
+            return f"{sentence[:40]!r} is not one word: for several texts use tag_many"
+    return None

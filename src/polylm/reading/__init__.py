@@ -1,0 +1,1 @@
+"""Text and a network in, distributions over senses out. It knows no `Model`."""

@@ -1,0 +1,118 @@
+"""SenseIndex: which rows of E are the senses of which words; keys, shares, and what is one at a granularity."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import torch
+
+from polylm.errors import UnknownKeyError
+from polylm.model.polylm import PolyLM
+from polylm.senses.keys import make_key, split_key, word_of
+from polylm.senses.merge_tree import MergeTree
+from polylm.text.lemmatizer import is_word
+from polylm.text.vocabulary import Vocabulary
+
+
+class SenseIndex:
+    """Look-ups by word number, row and key. Tables are Python lists, made when they are first asked for."""
+
+    def __init__(self, network: PolyLM, vocabulary: Vocabulary, merge_tree: MergeTree | None) -> None:
+        self.network, self.vocabulary, self.merge_tree = network, vocabulary, merge_tree
+
+    @cached_property
+    def is_word(self) -> list[bool]:
+        """Of each symbol of the vocabulary: it is no marker, special symbol or punctuation."""
+        return list(map(is_word, self.vocabulary.words))
+
+    @cached_property
+    def of_words(self) -> torch.Tensor:
+        """(S,) which rows are senses of words."""
+        return torch.tensor(self.is_word)[self.network.inventory.word_of_sense.cpu()]
+
+    @cached_property
+    def first(self) -> list[int]:
+        """The first row of each word."""
+        return self.network.inventory.first.tolist()
+
+    @cached_property
+    def n_senses(self) -> list[int]:
+        """How many rows each word has."""
+        return self.network.inventory.n_senses.tolist()
+
+    @cached_property
+    def shares(self) -> list[float]:
+        """How often each row is meant when its word occurs."""
+        return self.network.shares().tolist()
+
+    @cached_property
+    def _word_of_row(self) -> list[int]:
+        return self.network.inventory.word_of_sense.tolist()
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """What each row is called within its word, the 3 of bank#3."""
+        return self.network.inventory.numbers.tolist()
+
+    def words(self) -> list[str]:
+        """All words that have senses, the commonest first."""
+        return [word for word, is_word in zip(self.vocabulary.words, self.is_word, strict=True) if is_word]
+
+    def key(self, row: int) -> str:
+        """The name of a row."""
+        return make_key(self.vocabulary.words[self._word_of_row[row]], self.numbers[row])
+
+    def keys(self, word: int) -> list[str]:
+        """Those of a word, in the order of its rows."""
+        return [self.key(row) for row in self.rows(word)]
+
+    def rows(self, word: int) -> range:
+        """The rows of a word."""
+        return range(self.first[word], self.first[word] + self.n_senses[word])
+
+    def row(self, key: str) -> int:
+        """The row that a key names, in capitals too."""
+        known: list[str] = []
+        for form in (key, key.lower()):
+            parts = split_key(form)
+            word = None if parts is None else self.vocabulary.get(parts.word)
+            if parts is not None and word is not None:
+                for row in self.rows(word):
+                    if self.numbers[row] == parts.number:
+                        return row
+                known = self.keys(word)
+        raise UnknownKeyError(f"{key} is not a sense" + (f"; {word_of(key)} has {', '.join(known)}" if known else ""))
+
+    def is_ambiguous(self, key: str) -> bool:
+        """Whether a sense is one of several."""
+        return self.n_senses[self._word_of_row[self.row(key)]] > 1
+
+    def heads(self, word: int, granularity: float) -> Sequence[int]:
+        """For each row of a word the row that it is counted as at a granularity."""
+        rows = self.rows(word)
+        if len(rows) == 1 or granularity >= 1 or self.merge_tree is None:
+            return rows
+        return self.merge_tree.representatives(granularity)[rows.start : rows.stop].tolist()
+
+    def are_heads(self, granularity: float) -> torch.Tensor | None:
+        """(n,) which senses of words (those of `SenseVectors`) there are at a granularity; none: all."""
+        if granularity >= 1 or self.merge_tree is None:
+            return None
+        heads = self.merge_tree.representatives(granularity)
+        return (heads == torch.arange(len(heads)))[self.of_words]
+
+    def n_heads(self, granularity: float) -> int:
+        """How many senses there are at a granularity, of all symbols."""
+        if self.merge_tree is None or granularity >= 1:
+            return self.network.inventory.n_rows
+        return len(self.merge_tree.representatives(granularity).unique())  # type: ignore[no-untyped-call]
+
+    def groups(self, word: int, granularity: float) -> list[tuple[list[int], float]]:
+        """The rows of a word that are one at a granularity, the commonest first, and the share of each group."""
+        members: dict[int, list[int]] = {}
+        for row, head in zip(self.rows(word), self.heads(word, granularity), strict=True):
+            members.setdefault(head, []).append(row)
+        groups = [
+            (sorted(rows, key=lambda row: (row != head, -self.shares[row])), sum(self.shares[row] for row in rows))
+            for head, rows in members.items()
+        ]
+        return sorted(groups, key=lambda group: -group[1])

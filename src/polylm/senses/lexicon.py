@@ -1,0 +1,209 @@
+"""Lexicon: the words of a model and their senses, for people: shares, neighbours, substitutes, labels, trees."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from polylm.errors import UserError
+from polylm.model.polylm import PolyLM
+from polylm.senses.geometry import common
+from polylm.senses.index import SenseIndex
+from polylm.senses.keys import word_of
+from polylm.senses.labels import LENGTH, label_words
+from polylm.senses.lookup import Lookup
+from polylm.senses.merge_tree import MergeTree, checked_granularity
+from polylm.senses.vectors import SenseVectors
+from polylm.senses.wordlists import WordLists
+from polylm.text.lemmatizer import regular_forms
+from polylm.text.pipeline import TextPipeline
+from polylm.text.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Sense:
+    """One sense of a word, at the granularity that was asked for."""
+
+    key: str  # bank#3
+    share: float  # of the word's occurrences in the training text
+    neighbours: list[tuple[str, float]]  # the nearest senses of other words, and their cosines
+    members: list[str]  # the senses that are one at this granularity, the commonest first; it gives the key
+    substitutes: list[str] = field(default_factory=list)  # words it is most often interchangeable with
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A sense, or senses that are one below a granularity; at the top perhaps some that never are."""
+
+    key: str | None = None
+    below: float | None = None
+    branches: tuple["Tree", ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        if self.key is not None:
+            return {"key": self.key}
+        return {"below": self.below, "branches": [branch.to_dict() for branch in self.branches]}
+
+
+class Lexicon:
+    """What a model knows of words out of context. `granularity` holds where a call does not say otherwise."""
+
+    def __init__(
+        self,
+        network: PolyLM,
+        vocabulary: Vocabulary,
+        pipeline: TextPipeline,
+        *,
+        merge_tree: MergeTree | None = None,
+        wordlists: WordLists | None = None,
+        granularity: float = 1.0,
+    ) -> None:
+        self.network, self.vocabulary, self.merge_tree = network, vocabulary, merge_tree
+        self.index = SenseIndex(network, vocabulary, merge_tree)
+        self.lookup = Lookup(self.index, pipeline)
+        self.wordlists = wordlists or WordLists()
+        self.granularity = granularity
+        self._labels: dict[str, str] = {}
+
+    @property
+    def granularity(self) -> float:
+        """From 0, all senses that were ever confused as one, to 1, every sense apart. May be set."""
+        return self._granularity
+
+    @granularity.setter
+    def granularity(self, granularity: float) -> None:
+        self._granularity = checked_granularity(granularity, self.merge_tree)
+
+    def at(self, granularity: float | None) -> float:
+        """The granularity to use: the one given, or the lexicon's own."""
+        return self._granularity if granularity is None else checked_granularity(granularity, self.merge_tree)
+
+    def senses(
+        self, words: Sequence[str], *, granularity: float | None = None, topn: int = 8, as_is: bool = False
+    ) -> list[list[Sense]]:
+        """The senses of each word, the commonest first; neighbours of all are looked for together.
+
+        Of the name of a sense, bank#2, it alone. `as_is`: a form has senses of its own, not its lemma's.
+        """
+        several(words, "senses", "give a list")
+        granularity = self.at(granularity)
+        resolved = self.lookup.every(words, as_is=as_is)
+        grouped = [
+            [
+                (group, share)
+                for group, share in self.index.groups(one.number, granularity)
+                if one.key is None or self.index.row(one.key) in group
+            ]
+            for one in resolved
+        ]
+        rows = [self.vectors.index(self.index.key(group[0])) for groups in grouped for group, _ in groups]
+        near = iter(self.vectors.nearest(rows, topn, among=self.index.are_heads(granularity)))
+        return [[self._sense(group, share, next(near)) for group, share in groups] for groups in grouped]
+
+    def _sense(self, group: list[int], share: float, near: list[tuple[str, float]]) -> Sense:
+        keys = [self.index.key(row) for row in group]
+        neighbours = [(key, round(cosine, 4)) for key, cosine in near]
+        return Sense(keys[0], round(share, 4), neighbours, keys, self.substitutes_of(keys[0]))
+
+    def n_senses(self, word: str, *, granularity: float | None = None) -> int:
+        """How many senses a word has, as it stands."""
+        return len(set(self.index.heads(self.lookup(word, as_is=True).number, self.at(granularity))))
+
+    def tree(self, word: str, *, as_is: bool = False) -> Tree:
+        """How the senses of a word merge as the granularity falls."""
+        number = self.lookup(word, as_is=as_is).number
+        nodes = {place: Tree(key=key) for place, key in enumerate(self.index.keys(number))}
+        for kept, gone, height in self.merge_tree.merges(number) if self.merge_tree is not None else []:
+            nodes[kept] = Tree(below=height, branches=(nodes[kept], nodes.pop(gone)))
+        roots = tuple(nodes.values())
+        return roots[0] if len(roots) == 1 else Tree(branches=roots)
+
+    def labels(self, keys: Sequence[str | None]) -> list[str]:
+        """What each sense is like, in three words, those that are new at once; empty for words of one sense."""
+        several(keys, "labels", "use label for one sense")
+        new = [key for key in dict.fromkeys(keys) if key is not None and key not in self._labels]
+        found = dict.fromkeys(new, "")
+        ambiguous = [key for key in new if self.index.is_ambiguous(key)]  # complains of what is no key
+        if self.wordlists.labels is not None:
+            for key in ambiguous:
+                found[key] = " ".join(self._words(self.wordlists.labels[self.index.row(key)]))
+        elif ambiguous:
+            found |= zip(ambiguous, map(" ".join, self._label_words(ambiguous)), strict=True)
+        self._labels |= found  # at once: other threads may ask too
+        return ["" if key is None else self._labels[key] for key in keys]
+
+    def with_labels(self) -> WordLists:
+        """The word lists, with the label of each sense of several: what a model is saved with."""
+        table = np.zeros((self.network.inventory.n_rows, LENGTH), dtype=np.uint32)
+        ambiguous = [key for key in self.vectors.keys if self.index.is_ambiguous(key)]
+        for key, words in zip(ambiguous, self._label_words(ambiguous), strict=True):
+            table[self.index.row(key), : len(words)] = [self.vocabulary[word] for word in words]
+        return WordLists(labels=table, substitutes=self.wordlists.substitutes)
+
+    def _label_words(self, keys: Sequence[str]) -> Iterator[list[str]]:
+        return label_words(self.vectors, keys, [self.substitutes_of(key) for key in keys])
+
+    def _words(self, numbers: NDArray[np.integer[Any]]) -> list[str]:
+        return [self.vocabulary.words[number] for number in numbers.tolist() if number]
+
+    def substitutes_of(self, key: str) -> list[str]:
+        """The words that a sense is most often interchangeable with; its own plural (banks, a name) is none."""
+        if self.wordlists.substitutes is None:
+            return []
+        forms = regular_forms(word_of(key))
+        words = self._words(self.wordlists.substitutes[self.index.row(key)])
+        return [other for other in words if other not in forms]
+
+    @cached_property
+    def vectors(self) -> SenseVectors:
+        """The vectors of all senses of words, to look things up in."""
+        of_words = self.index.of_words
+        keys = [key for number, is_word in enumerate(self.index.is_word) if is_word for key in self.index.keys(number)]
+        rows = self.network.embeddings.detach().float().cpu()[of_words]
+        return SenseVectors(keys, rows, self.network.shares().cpu()[of_words].numpy().astype(np.float32))
+
+    def most_similar(self, key: str, topn: int = 10, *, granularity: float | None = None) -> list[tuple[str, float]]:
+        """The nearest senses of other words, of those that there are at a granularity."""
+        return self.vectors.most_similar(key, topn, among=self.index.are_heads(self.at(granularity)))
+
+    def similarity(self, a: str, b: str) -> float:
+        """How alike two words are, or two senses such as bank#2, for which it is their cosine.
+
+        For words, the mean of the cosine of their two senses that are most alike and of that of all, by their shares.
+        """
+        (ours, our_shares), (theirs, their_shares) = map(self._directions_of, (a, b))
+        cosines = ours @ theirs.T
+        return float(cosines.max() + our_shares @ cosines @ their_shares) / 2
+
+    def _directions_of(self, typed: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """(n, d) and (n,) the senses of a word with their shares, or one sense."""
+        resolved = self.lookup(typed)
+        if resolved.key is not None:
+            return self.vectors.vectors[[self.vectors.index(resolved.key)]], np.ones(1, dtype=np.float32)
+        rows = [self.vectors.index(key) for key in self.index.keys(resolved.number)]
+        shares = self.vectors.shares[rows]
+        return self.vectors.vectors[rows], shares / max(float(shares.sum()), 1e-9)
+
+    def word_directions(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """(n, d) what the model reads of each word before it is disambiguated, as `vectors` are: comparable."""
+        several(words, "word_directions", "give a list")
+        with torch.no_grad():
+            every = self.network.word_vectors().float().cpu()
+        chosen = every[[one.number for one in self.lookup.every(words, as_is=True)]]
+        directions: NDArray[np.float32] = common(every[torch.tensor(self.index.is_word)]).removed(chosen).numpy()
+        return directions
+
+
+def several(things: object, name: str, instead: str) -> None:
+    """A string where a list is meant would be read letter by letter."""
+    if isinstance(things, str):
+        raise UserError(f"{name} takes a list, not a string: {instead}")

@@ -1,0 +1,88 @@
+"""The end of a run: senses in order, confusions and substitutes counted, and a bundle in the run's folder."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from polylm.bundle.bundle import Bundle
+from polylm.model.pruning import order_senses
+from polylm.senses.merge_tree import MergeTree, count_confusion
+from polylm.senses.substitutes import count_substitutes
+from polylm.senses.wordlists import N_SUBSTITUTES, WordLists
+from polylm.symbols import MASK_ID
+from polylm.text.lemmatizer import is_word
+from polylm.training import checkpoints
+from polylm.training.log import RunLog
+from polylm.training.phases import split_run
+from polylm.training.run import Run
+from polylm.training.signals import Stopped
+from polylm.training.watch import sense_counts
+
+logger = logging.getLogger("polylm.training")
+
+
+def finish(run: Run, log: RunLog) -> dict[str, Any]:
+    """Write the finished model; the summary of the run."""
+    state = run.state
+    state.losses.look(state.step, state.share, run.ranks)
+    if state.phase == 1:  # a run so short that the split was not reached
+        record_split(split_run(run), log, is_first=run.ranks.is_first)
+    if run.ranks.from_first([float(checkpoints.steps(run.out)[-1:] != [state.step])])[0]:
+        run.checkpoint()  # what follows may be killed too
+    state.use_means()
+    state.clock.read(state.step, run.ranks)
+    summary: dict[str, Any] = {"steps": state.step, "seconds": round(state.clock.elapsed, 1), "tokens": run.tokens}
+    summary["held_out"] = run.held_out_nll()
+    summary |= sense_counts(state.model)
+    if run.ranks.is_first:
+        logger.info("counting confusions and substitutes")
+        bundle_of(run, summary).write(run.out)
+        log.add({"step": state.step, "finished": True, **summary})
+    run.ranks.barrier()
+    return summary
+
+
+def record_split(record: dict[str, Any], log: RunLog, *, is_first: bool) -> None:
+    """Say how the split went."""
+    if is_first:
+        log.add(record)
+        logger.info(f"split: held-out NLL {record['before']:.3f} before, {record['after']:.3f} after")
+
+
+def bundle_of(run: Run, summary: dict[str, Any]) -> Bundle:
+    """The model as it is saved."""
+    model, senses = run.state.model, run.config.senses
+    order_senses(model)
+    merge_tree = _count_confusion(run) if len(model.inventory.poly_words) else None
+    lists = _count_substitutes(run) if senses.substitute_tokens else WordLists()
+    text = run.corpus.text_settings()
+    return Bundle(model, run.vocabulary, text, merge_tree, wordlists=lists, training=summary)
+
+
+def _texts(run: Run, n_tokens: int, purpose: int) -> Iterator[Any]:
+    """Text to count on: no more than the run has learned from, and no further once a signal has come."""
+    if not run.begun_from:
+        n_tokens = min(n_tokens, run.tokens)
+    for texts in run.batches.windows(n_tokens, purpose):
+        if run.signals.number:
+            raise Stopped(run.signals.number, checkpoints.latest(run.out) or run.out)
+        yield texts
+
+
+def _count_confusion(run: Run) -> MergeTree:
+    with run.state.reading():
+        return count_confusion(run.state.model, _texts(run, run.config.senses.confusion_tokens, 2), MASK_ID)
+
+
+def _count_substitutes(run: Run) -> WordLists:
+    words = run.vocabulary.words
+    candidates = torch.tensor([is_word(word) and word[0].isalnum() for word in words])  # no clitics: 's
+    texts = _texts(run, run.config.senses.substitute_tokens, 3)
+    chances, generator = run.batches.chances, run.batches.generator(3, 4)
+    with run.state.reading():
+        found = count_substitutes(
+            run.state.model, texts, MASK_ID, candidates, N_SUBSTITUTES, chances=chances, generator=generator
+        )
+    return WordLists(substitutes=found.cpu().numpy())

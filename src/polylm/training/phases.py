@@ -1,0 +1,55 @@
+"""The split in the middle of a run: one vector a word before, its senses after."""
+
+import time
+from typing import Any
+
+import torch
+
+from polylm.symbols import MASK_ID
+from polylm.training.run import Run
+from polylm.training.split import Clusters, cluster, collect, split, split_state
+
+
+def split_run(run: Run) -> dict[str, Any]:
+    """Go over to the second phase; what there is to log of it.
+
+    A function of the state: a run that is killed here does it again.
+    """
+    state = run.state
+    state.losses.look(state.step, state.share, run.ranks)  # a ruined model is not split
+    started, before = time.monotonic(), run.held_out_nll()
+    clusters = _clusters(run)
+    moments = state.optimizer.state()
+    torch.manual_seed(run.config.seed + 1)
+    model = split(state.model, run.shape, run.inventory, clusters)
+    state.phase = 2
+    state.adopt(model)
+    state.optimizer.load(split_state(moments, model))
+    run.batches.set_senses(model.inventory.n_senses > 1)
+    after, seconds = run.held_out_nll(), time.monotonic() - started
+    state.clock.pause(state.step, run.ranks)
+    state.split_at = state.share
+    return {"step": state.step, "split": True, "before": before, "after": after, "seconds": seconds}
+
+
+def _clusters(run: Run) -> Clusters | None:
+    """The contexts of each word that may have several senses."""
+    state, senses = run.state, run.config.senses
+    n_senses = run.inventory.n_senses[run.inventory.poly_words].to(run.device)
+    if not len(n_senses):
+        return None
+    # Some words are rare; but reading for the split should take no more than a few parts in a hundred.
+    planned = run.config.steps or round(1 / max(state.clock.share_per_step, 1e-6))
+    tokens = min(senses.split_vectors << 18, planned * run.config.batches.batch_tokens // 8)
+    with state.reading():
+        vectors, counts = collect(
+            state.model, run.batches.windows(tokens, 1), run.inventory, senses.split_vectors, MASK_ID
+        )
+        return cluster(
+            vectors,
+            counts,
+            n_senses,
+            lead=senses.split_lead,
+            seed=run.config.seed,
+            random=senses.split == "random",
+        )

@@ -1,3 +1,0 @@
-"""The small world of the evaluation's tests."""
-
-from tests.evaluation.conftest import model, model_folder  # noqa: F401
