@@ -19,7 +19,7 @@ def test_pairs(wic_folder):
 
 
 def test_result(model, wic_folder):
-    result = wic.evaluate(wic.read_pairs(wic_folder), PolyLMSystem(model.reader, model.lexicon))
+    result = wic.evaluate(wic.read_pairs(wic_folder), PolyLMSystem(model))
     assert result.unknown == {"train": 4, "dev": 2, "test": 1}
     assert result.accuracy["always the same"]["dev"] == pytest.approx(2 / 3)
     for rule in ("cosine of y^P, threshold", "dot of q, threshold"):
@@ -90,5 +90,5 @@ def test_the_length_of_outputs_does_not_matter(model, wic_folder, monkeypatch):
     monkeypatch.setattr(wic, "best_threshold", threshold)
     for how in (read, longer):
         monkeypatch.setattr(PolyLMSystem, "read", how)
-        wic.evaluate(wic.read_pairs(wic_folder), PolyLMSystem(model.reader, model.lexicon))
+        wic.evaluate(wic.read_pairs(wic_folder), PolyLMSystem(model))
     np.testing.assert_allclose(seen[0], seen[2], rtol=1e-4)  # the cosines; between them the products of q

@@ -41,7 +41,7 @@ def test_mapping_by_hand():
 
 
 def test_result(model, wsd_folder):
-    result = wsd.evaluate(*parts(wsd_folder), PolyLMSystem(model.reader, model.lexicon))
+    result = wsd.evaluate(*parts(wsd_folder), PolyLMSystem(model))
     assert result.sizes == {"senseval2": 4, "ALL": 4}
     assert result.mapped["senseval2"] == 1  # bank: twice in SemCor, several senses in the model
     assert result.mfs["ALL"] == 0.75  # SemCor's most frequent bank is wrong here, first senses of the others right
@@ -146,5 +146,5 @@ def test_broken_lines(wsd_folder, tmp_path):
 
 def test_what_the_model_says_is_the_answer(model, wsd_folder, monkeypatch):
     monkeypatch.setattr(wsd, "_predict", lambda q, counts: "bank%1:17:01::")
-    result = wsd.evaluate(*parts(wsd_folder), PolyLMSystem(model.reader, model.lexicon))
+    result = wsd.evaluate(*parts(wsd_folder), PolyLMSystem(model))
     assert (result.f1["ALL"], result.mfs["ALL"]) == (1.0, 0.75)

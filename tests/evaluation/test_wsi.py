@@ -30,7 +30,7 @@ def test_answers():
 
 @pytest.mark.parametrize("source", ["prediction", "disambiguation", "both"])
 def test_our_model(model, semeval2010_folder, semeval2013_folder, tmp_path, source):
-    system = PolyLMSystem(model.reader, model.lexicon, read_out=source)
+    system = PolyLMSystem(model, read_out=source)
     for dataset in (semeval2010.read(semeval2010_folder), semeval2013.read(semeval2013_folder)):
         evaluation = wsi.evaluate(dataset, system)
         answered = {i for instances in evaluation.key.values() for i in instances}
@@ -45,18 +45,18 @@ def test_our_model(model, semeval2010_folder, semeval2013_folder, tmp_path, sour
 
 def test_senses_are_merged_before_the_answer(model):
     instances = [Instance(str(n), "bank", "n", "a cold bank", 7, 11) for n in range(3)]
-    apart = PolyLMSystem(model.reader, model.lexicon).sense_probs(instances)[0]
-    together = PolyLMSystem(model.reader, model.lexicon, granularity=0.5).sense_probs(instances)[0]
+    apart = PolyLMSystem(model).sense_probs(instances)[0]
+    together = PolyLMSystem(model, granularity=0.5).sense_probs(instances)[0]
     assert set(apart) == {"bank.n.1", "bank.n.2", "bank.n.3"}
     assert set(together) == {"bank.n.1", "bank.n.2"}
     assert together["bank.n.2"] == pytest.approx(apart["bank.n.2"] + apart["bank.n.3"])
     with pytest.raises(UserError, match="between 0 and 1"):
-        PolyLMSystem(model.reader, model.lexicon, granularity=1.5)
+        PolyLMSystem(model, granularity=1.5)
 
 
 def test_own_data(model, own_file):
     dataset = own.read(own_file)
-    evaluation = wsi.evaluate(dataset, PolyLMSystem(model.reader, model.lexicon))
+    evaluation = wsi.evaluate(dataset, PolyLMSystem(model))
     assert evaluation.unknown == ["zyzzyva.n"]
     assert evaluation.key["zyzzyva.n"] == {"zyzzyva.n.6": {"zyzzyva.n.1": 1.0}}
     per_lemma = evaluation.scores.per_lemma
@@ -133,7 +133,7 @@ def test_packed_elsewhere(model, semeval2013_folder, tmp_path):
     Packed.make(dataset, model.reader.pipeline, 24).save(tmp_path / "test.npz")
     packed = Packed.load(tmp_path / "test.npz")
     there = packed.evaluate(model.network, merge_tree=model.lexicon.merge_tree, granularity=0.5, read_out="prediction")
-    here = wsi.evaluate(dataset, PolyLMSystem(model.reader, model.lexicon, granularity=0.5, read_out="prediction"))
+    here = wsi.evaluate(dataset, PolyLMSystem(model, granularity=0.5, read_out="prediction"))
     assert there.key == here.key
     assert there.scores == here.scores
     with pytest.raises(UserError, match="without the confusions"):

@@ -51,12 +51,12 @@ def test_sentences_are_parts_of_the_line(line):
 
 
 def test_found_and_ranked(model, texts):
-    found = find_examples(model.tagger, [texts], words=["banks"], n=2, granularity=1.0)
+    found = find_examples(model, [texts], words=["banks"], n=2, granularity=1.0)
     assert set(found) <= {"bank#1", "bank#2", "bank#3"}
     every = [example for own in found.values() for example in own]
     assert {example.text[example.start : example.end].lower() for example in every} <= {"bank", "banks"}
     assert len({example.text for example in every}) == len(every)  # the sentence that stands twice is shown once
-    more = find_examples(model.tagger, [texts], words=["bank"], n=9, granularity=1.0)
+    more = find_examples(model, [texts], words=["bank"], n=9, granularity=1.0)
     assert any("money" in example.text for own in more.values() for example in own)  # from the compressed file
     for key, own in found.items():
         assert len(own) <= 2
@@ -68,11 +68,11 @@ def test_found_and_ranked(model, texts):
 
 def test_all_words(model, texts):
     seen = []
-    found = find_examples(model.tagger, [texts], n=1, report=lambda done, total: seen.append((done, total)))
+    found = find_examples(model, [texts], n=1, report=lambda done, total: seen.append((done, total)))
     assert {"river#1", "water#1"} <= set(found)
     assert seen[-1][0] == seen[-1][1]
     with pytest.raises(UserError, match="there is no file or folder"):
-        find_examples(model.tagger, [texts / "none"])
+        find_examples(model, [texts / "none"])
 
 
 def test_the_clearest_are_kept():

@@ -15,21 +15,21 @@ from tests.shared.models import make_model
 
 
 def test_entries_are_the_senses(model):
-    found = {entry.word: entry for entry in entries(model.tagger, topn=2, granularity=0.5)}
+    found = {entry.word: entry for entry in entries(model, topn=2, granularity=0.5)}
     assert list(found) == model.words()
     bank = found["bank"]
     assert [sense.key for sense in bank.senses] == [sense.key for sense in model.senses("bank", granularity=0.5)]
     assert bank.senses[0].neighbours == model.senses("bank", granularity=0.5, topn=2)[0].neighbours
     assert sum(sense.share for sense in bank.senses) == pytest.approx(1, abs=1e-3)
     assert all(sense.wordnet is None and not sense.examples for sense in bank.senses)
-    assert [entry.word for entry in entries(model.tagger, words=["banks", "bank", "cold"])] == ["bank", "cold"]
+    assert [entry.word for entry in entries(model, words=["banks", "bank", "cold"])] == ["bank", "cold"]
     with pytest.raises(UserError, match="not a word that the model knows"):
-        list(entries(model.tagger, words=["zyzzyva"]))
+        list(entries(model, words=["zyzzyva"]))
 
 
 def test_links(model, wordnet_folder):
     wordnet = WordNet(wordnet_folder)
-    linker = Linker(model.tagger, wordnet)
+    linker = Linker(model, wordnet)
     groups = [sense.members for sense in model.senses("bank", granularity=1.0)]
     links = linker.links("bank", groups)
     assert {link.synset for link in links} <= {"09213565-n", "08420278-n"}
@@ -40,7 +40,7 @@ def test_links(model, wordnet_folder):
 
 def test_a_sense_goes_to_the_synset_that_it_is_near_to(model, wordnet_folder):
     """bank#1 is made to lie beside river and water, of the first gloss; bank#2 beside money, of the second."""
-    linker = Linker(model.tagger, WordNet(wordnet_folder))
+    linker = Linker(model, WordNet(wordnet_folder))
     vectors = model.vectors
     saved = vectors.vectors.copy()
     try:
@@ -64,7 +64,7 @@ def test_substitutes_speak_for_a_synset(wordnet_folder):
     first = int(model.network.inventory.first[vocabulary["bank"]])
     table[first : first + 3, 0] = [vocabulary[word] for word in ("money", "river", "cold")]
     model.lexicon.wordlists = WordLists(substitutes=table)
-    linker = Linker(model.tagger, WordNet(wordnet_folder))
+    linker = Linker(model, WordNet(wordnet_folder))
     about = [{"river": 1.0, "water": 0.5}, {"money": 0.5}]
     named, speech, known = linker._by_substitutes([["bank#1"], ["bank#2"], ["bank#3"]], about, ["n", "n"])
     np.testing.assert_allclose(named, [[0, 0.25], [0.5, 0], [0, 0]])
@@ -110,7 +110,7 @@ def test_json_lines(tmp_path):
 
 def test_turtle_parses(tmp_path, model):
     rdflib = pytest.importorskip("rdflib")
-    write(tmp_path / "l.ttl", [ENTRY, *entries(model.tagger)])
+    write(tmp_path / "l.ttl", [ENTRY, *entries(model)])
     graph = rdflib.Graph().parse(tmp_path / "l.ttl")
     ontolex = rdflib.Namespace("http://www.w3.org/ns/lemon/ontolex#")
     skos = rdflib.Namespace("http://www.w3.org/2004/02/skos/core#")

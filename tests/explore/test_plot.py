@@ -49,12 +49,12 @@ def test_word_vectors_of_another_model(model, tmp_path):
 
 @pytest.mark.slow
 def test_the_senses_of_a_text(model, tmp_path):
-    plot_text(model.tagger, "He waits at the cold bank.", tmp_path / "text.svg")
+    plot_text(model, "He waits at the cold bank.", tmp_path / "text.svg")
     text = (tmp_path / "text.svg").read_text()
     for word in ("waits", "cold", "bank"):
         assert f"<!-- {word} -->" in text
     with pytest.raises(UserError, match="no word of this text has several senses"):
-        plot_text(model.tagger, "the river", tmp_path / "text.svg")
+        plot_text(model, "the river", tmp_path / "text.svg")
 
 
 @pytest.mark.slow

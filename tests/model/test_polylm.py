@@ -8,7 +8,7 @@ from polylm.model.config import ModelConfig
 from polylm.model.contextualizer import register_contextualizer
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
-from polylm.model.pruning import order_senses, pruned
+from polylm.model.pruning import dead_senses, order_senses, pruned
 from tests.model import reference
 from tests.shared.networks import EXCLUDED, N_SENSES, make
 
@@ -215,7 +215,7 @@ def test_shares_follow_use_and_pruning_keeps_answers():
     shares = model.shares()
     sums = torch.zeros(len(N_SENSES)).index_add_(0, model.inventory.word_of_sense, shares.float())
     torch.testing.assert_close(sums, torch.ones(len(N_SENSES)))
-    dead = model.dead_senses()
+    dead = dead_senses(model)
     assert dead[10]
     assert not dead[[0, 1, 5, 12]].any()  # a word's only sense lives
     effective = model.effective_senses()
@@ -271,9 +271,9 @@ def test_a_word_keeps_its_best_sense():
     model = make()
     model.share_p.fill_(1)
     model.share_d.fill_(1)
-    dead = model.dead_senses(least=0.99)  # every sense of a polysemous word has less than that
+    dead = dead_senses(model, least=0.99)  # every sense of a polysemous word has less than that
     model.share_p[8] = 1.1
-    assert model.dead_senses(least=0.99)[8:12].tolist() == [False, True, True, True]
+    assert dead_senses(model, least=0.99)[8:12].tolist() == [False, True, True, True]
     alive = model.inventory.word_of_sense[~dead].tolist()
     assert set(alive) == set(range(len(N_SENSES)))
 

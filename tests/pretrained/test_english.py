@@ -84,9 +84,9 @@ def test_development_scores(english, data):
     from polylm.evaluation.wsi import evaluate
 
     trial = semeval2013.read_trial(data / "eval" / "semeval2013-trial")
-    assert evaluate(trial, PolyLMSystem(english.reader, english.lexicon), baselines=False).scores.totals["avg"] > 0.165
+    assert evaluate(trial, PolyLMSystem(english), baselines=False).scores.totals["avg"] > 0.165
     dev = own.read(data / "eval" / "wsi-dev.jsonl.xz")
-    assert evaluate(dev, PolyLMSystem(english.reader, english.lexicon), baselines=False).scores.totals["avg"] > 0.70
+    assert evaluate(dev, PolyLMSystem(english), baselines=False).scores.totals["avg"] > 0.70
 
 
 def test_substitutes_tell_senses_apart(english):

@@ -23,7 +23,7 @@ from polylm.bundle.weights import Precision, from_tensors, read_tensors, to_tens
 from polylm.errors import UserError
 from polylm.model.config import ModelConfig
 from polylm.model.polylm import PolyLM
-from polylm.model.pruning import pruned
+from polylm.model.pruning import dead_senses, pruned
 from polylm.senses.merge_tree import MergeTree, checked_granularity
 from polylm.senses.wordlists import WordLists
 from polylm.text.settings import TEXT, TextSettings
@@ -142,7 +142,7 @@ class Bundle:
         """One without senses that are meant in less than this share of their word's occurrences."""
         if not 0 <= least <= 1:
             raise UserError(f"a share of {least} is not between 0 and 1")
-        kept = ~self.network.dead_senses(least)
+        kept = ~dead_senses(self.network, least)
         network = pruned(self.network, least)
         merge_tree = None if self.merge_tree is None else self.merge_tree.select(kept, network.inventory)
         lists = self.wordlists.select(kept.cpu().numpy())
@@ -170,7 +170,7 @@ class Bundle:
         model, config, inventory = self.network, self.network.config, self.network.inventory
         layers = f"{config.n_layers_d} + {config.n_layers_p}" if config.disambiguation else str(config.n_layers_p)
         n_parameters = sum(parameter.numel() for parameter in model.parameters())
-        dead = int(model.dead_senses().sum())
+        dead = int(dead_senses(model).sum())
         several, effective = inventory.poly_words, model.mean_effective_senses()
         return f"""# A sense-level language model
 

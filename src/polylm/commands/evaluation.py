@@ -69,8 +69,7 @@ def eval_(
     loaded = polylm.load(model, device=device, granularity=granularity)
     with Bar() as bar:
         system = PolyLMSystem(
-            loaded.reader,
-            loaded.lexicon,
+            loaded,
             read_out=polylm.ReadOut(read_out, weight),
             report=bar.counter("senses"),
             reading=bar.counter("text"),

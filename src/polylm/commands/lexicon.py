@@ -36,10 +36,10 @@ def lexicon(
     known = None if wordnet is None else WordNet(wordnet)
     loaded = polylm.load(model, device=device, granularity=granularity)
     wanted = [one.word for one in loaded.lexicon.lookup.every(words)] if words else None
-    examples = examples_of(loaded.tagger, corpus, wanted, n)
+    examples = examples_of(loaded, corpus, wanted, n)
     with Bar() as bar:
         found = entries(
-            loaded.tagger,
+            loaded,
             words=wanted,
             topn=topn,
             wordnet=known,

@@ -38,7 +38,7 @@ def plot(
 
     loaded = polylm.load(model, device=device, granularity=granularity)
     if text is not None:
-        plot_text(loaded.tagger, text, out)
+        plot_text(loaded, text, out)
     else:
         beside = None if single is None else polylm.load(single, device=device).lexicon
         plot_words(loaded.lexicon, words or [], out, single=beside, around=around)

@@ -51,7 +51,7 @@ def senses(
     from polylm.explore.results import Senses
 
     (found,) = lexicon.senses([resolved.key or resolved.word], topn=topn, as_is=True)
-    examples = examples_of(loaded.tagger, corpus, [resolved.key or resolved.word], n)
+    examples = examples_of(loaded, corpus, [resolved.key or resolved.word], n)
     if as_json:
         print_json(Senses(found, examples).to_dict())
         return
@@ -111,11 +111,11 @@ def similar(
 ) -> None:
     """Show the nearest senses of other words."""
     import polylm
-    from polylm.explore.results import Neighbours
+    from polylm.explore.results import neighbours
 
     found = polylm.load(model, device="cpu").most_similar(key, topn)
     if as_json:
-        print_json(Neighbours(found).to_dict())
+        print_json(neighbours(found))
     else:
         print_table(("sense", "cosine"), [[other, f"{cosine:.3f}"] for other, cosine in found], numbers=("cosine",))
 
@@ -128,11 +128,11 @@ def substitutes(
 ) -> None:
     """Show words that could stand for the one in brackets, in the sense that it has there."""
     import polylm
-    from polylm.explore.results import Substitutes
+    from polylm.explore import results
 
     found = polylm.load(model, device="cpu").substitutes(text, topn)
     if as_json:
-        print_json(Substitutes(found).to_dict())
+        print_json(results.substitutes(found))
     else:
         print_table(("word", "share"), [[word, f"{share:.1%}"] for word, share in found], numbers=("share",))
 

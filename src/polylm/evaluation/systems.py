@@ -1,7 +1,7 @@
 """Our model as a system that gives senses to focus words."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,22 +18,28 @@ if TYPE_CHECKING:
     from polylm.senses.merge_tree import MergeTree
 
 
+class ModelLike(Protocol):
+    """A `polylm.Model`, or whatever has these two."""
+
+    reader: Reader
+    lexicon: Lexicon
+
+
 class PolyLMSystem:
     """Our model with a read-out; senses merged as the granularity says."""
 
     def __init__(
         self,
-        reader: Reader,
-        lexicon: Lexicon,
+        model: ModelLike,
         *,
         read_out: ReadOut | Layers = BOTH,
         granularity: float | None = None,
         report: Report | None = None,
         reading: Report | None = None,
     ) -> None:
-        self.reader, self.lexicon = reader, lexicon
-        self.read_out = ReadOut.of(read_out).of_network(reader.network)
-        self.granularity = lexicon.at(granularity)
+        self.reader, self.lexicon = model.reader, model.lexicon
+        self.read_out = ReadOut.of(read_out).of_network(self.reader.network)
+        self.granularity = self.lexicon.at(granularity)
         self.report, self.reading = report, reading  # of the network, and of the text
 
     def encode(self, instances: Sequence[Instance]) -> Windows:

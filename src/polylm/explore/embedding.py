@@ -36,7 +36,19 @@ class Embedder:
     def __init__(self, reader: Reader, lexicon: Lexicon) -> None:
         self.reader, self.lexicon = reader, lexicon
 
-    def embed(
+    def embed(self, text: str, *, span: Span | None = None, read_out: ReadOut | Layers = BOTH) -> NDArray[np.float32]:
+        """(d,) the meaning of the word in brackets, of length one: `He sat on the [bank]`. Comparable across words.
+
+        Without brackets `span` says from which character to which the word goes, as a token's `start` and `end` do.
+
+        It is made of the word's senses, weighted by their probabilities, and a part of the senses that could stand in
+        its place, all without the component that they share. So occurrences of one sense differ, as their contexts do.
+        Of a word that the model does not know there is only what could stand in its place.
+        """
+        vector: NDArray[np.float32] = self._vectors([self.focus(text, span, ReadOut.of(read_out))])[0]
+        return vector
+
+    def embed_many(
         self,
         texts: Sequence[str],
         *,
@@ -44,10 +56,9 @@ class Embedder:
         read_out: ReadOut | Layers = BOTH,
         strict: bool = True,
     ) -> NDArray[np.float32]:
-        """(n, d) the meanings of the words in brackets, or at the spans; a row of NaN where there is none.
+        """(n, d) the same for many texts, several times as fast; with `spans`, one for each.
 
-        Of each word its senses weighted by their probabilities, and a part of the senses that could stand in its place,
-        all without the component that they share. If `strict`, a text without such a word is refused.
+        If not `strict`, a text in which no word is marked has a row of NaN, instead of an error.
         """
         several(texts, "embed_many", "use embed for one text")
         texts = list(texts)
@@ -56,23 +67,16 @@ class Embedder:
             if len(spans) != len(texts):
                 raise UserError(f"there are {len(texts)} texts and {len(spans)} spans: give one for each")
         embedded = np.full((len(texts), self.reader.network.config.d_model), np.nan, dtype=np.float32)
-        found = self.focuses(texts, spans, ReadOut.of(read_out), strict=strict)
+        found = self._focuses(texts, spans, ReadOut.of(read_out), strict=strict)
         while together := list(islice(found, TOGETHER)):
             numbers, group = zip(*together, strict=True)
             embedded[list(numbers)] = self._vectors(group)
         return embedded
 
-    def embed_one(
-        self, text: str, *, span: Span | None = None, read_out: ReadOut | Layers = BOTH
-    ) -> NDArray[np.float32]:
-        """(d,) the same for one text."""
-        vector: NDArray[np.float32] = self._vectors([self.focus(text, span, ReadOut.of(read_out))])[0]
-        return vector
-
     def substitutes(
         self, text: str, topn: int = 10, *, span: Span | None = None, read_out: ReadOut | Layers = BOTH
     ) -> list[tuple[str, float]]:
-        """Words that could stand for the one that is marked, with their shares.
+        """Words that could stand for the one in brackets or at `span`, with their shares: likely there, and near to it.
 
         A sense of another word counts with its probability in the gap times exp(8 c), c its cosine to the meaning of
         the word (0 for one that the model does not know); the shares of a word's senses are added up, and those of all
@@ -101,7 +105,7 @@ class Embedder:
         (focus,) = self._read([text_of([marked(text, span)], self.reader.pipeline)], read_out)
         return focus
 
-    def focuses(
+    def _focuses(
         self, texts: Sequence[str], spans: Sequence[Span] | None, read_out: ReadOut, *, strict: bool
     ) -> Iterator[tuple[int, Focus]]:
         """Texts' numbers and what is read of their focuses, in order."""

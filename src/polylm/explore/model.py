@@ -1,25 +1,21 @@
 """Model: what `polylm.load()` returns. It holds a reader of text and a lexicon of senses, and asks them."""
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from polylm.bundle.bundle import Bundle
 from polylm.bundle.weights import Precision
 from polylm.device import Device, choose_device
 from polylm.errors import UserError
-from polylm.explore.embedding import Embedder, Span
-from polylm.explore.tagging import TaggedToken, Tagger
+from polylm.explore.embedding import Embedder
+from polylm.explore.tagging import Tagger
 from polylm.model.polylm import PolyLM
 from polylm.reading.reader import Reader
-from polylm.reading.readout import BOTH, Layers, ReadOut
 from polylm.senses.lexicon import Lexicon, Sense, Tree
 from polylm.senses.vectors import SenseVectors
 from polylm.text.pipeline import TextPipeline
@@ -29,10 +25,10 @@ Compute = Literal["auto", "float32", "bfloat16"]
 PRETRAINED = Path(__file__).parent.parent / "pretrained" / "english"
 
 
-class Model:
+class Model(Tagger, Embedder):
     """Reads text, and knows words. `model.granularity` may be set: 1 keeps every sense apart, less merges more.
 
-    `reader` reads text, `lexicon` looks words up, `tagger` and `embedder` join the two; the methods here ask these.
+    `reader` reads text and `lexicon` looks words up: they do the work. What needs both is a `Tagger` or an `Embedder`.
     """
 
     def __init__(
@@ -54,8 +50,7 @@ class Model:
         network.compute_dtype = _compute_dtype(precision, self.device, network)
         network.keep_inputs()
         pipeline = TextPipeline(bundle.vocabulary, bundle.text)
-        self.reader = Reader(network, pipeline)
-        self.lexicon = Lexicon(
+        lexicon = Lexicon(
             network,
             bundle.vocabulary,
             pipeline,
@@ -63,8 +58,7 @@ class Model:
             wordlists=bundle.wordlists,
             granularity=bundle.granularity if granularity is None else granularity,
         )
-        self.tagger = Tagger(self.reader, self.lexicon)
-        self.embedder = Embedder(self.reader, self.lexicon)
+        super().__init__(Reader(network, pipeline), lexicon)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Other processes read the folder themselves."""
@@ -104,63 +98,6 @@ class Model:
     @granularity.setter
     def granularity(self, granularity: float) -> None:
         self.lexicon.granularity = granularity
-
-    # Text
-
-    def tag(
-        self, text: str, *, read_out: ReadOut | Layers = BOTH, granularity: float | None = None
-    ) -> list[TaggedToken]:
-        """The words of a text, each with its sense."""
-        return self.tagger.tag(text, read_out=read_out, granularity=granularity)
-
-    def tag_tokens(
-        self, words: Sequence[str], *, read_out: ReadOut | Layers = BOTH, granularity: float | None = None
-    ) -> list[TaggedToken]:
-        """Words that are tokens already, each with its sense."""
-        return self.tagger.tag_tokens(words, read_out=read_out, granularity=granularity)
-
-    def tag_many(
-        self, texts: Iterable[str], *, read_out: ReadOut | Layers = BOTH, granularity: float | None = None
-    ) -> Iterator[list[TaggedToken]]:
-        """The words of many texts, in order, read together: several times as fast. The texts may be a stream."""
-        return self.tagger.tag_many(texts, read_out=read_out, granularity=granularity)
-
-    def tag_many_tokens(
-        self, texts: Iterable[Sequence[str]], *, read_out: ReadOut | Layers = BOTH, granularity: float | None = None
-    ) -> Iterator[list[TaggedToken]]:
-        """The same for texts whose words are tokens already."""
-        return self.tagger.tag_many_tokens(texts, read_out=read_out, granularity=granularity)
-
-    def embed(self, text: str, *, span: Span | None = None, read_out: ReadOut | Layers = BOTH) -> NDArray[np.float32]:
-        """(d,) the meaning of the word in brackets, of length one: `He sat on the [bank]`. Comparable across words.
-
-        Without brackets `span` says from which character to which the word goes, as a token's `start` and `end` do.
-
-        It is made of the word's senses, weighted by their probabilities, and a part of the senses that could stand in
-        its place. So occurrences of one sense differ, as their contexts do. Of a word that the model does not know
-        there is only what could stand in its place.
-        """
-        return self.embedder.embed_one(text, span=span, read_out=read_out)
-
-    def embed_many(
-        self,
-        texts: Sequence[str],
-        *,
-        spans: Sequence[Span] | None = None,
-        read_out: ReadOut | Layers = BOTH,
-        strict: bool = True,
-    ) -> NDArray[np.float32]:
-        """(n, d) the same for many texts, several times as fast; with `spans`, one for each.
-
-        If not `strict`, a text in which no word is marked has a row of NaN, instead of an error.
-        """
-        return self.embedder.embed(texts, spans=spans, read_out=read_out, strict=strict)
-
-    def substitutes(
-        self, text: str, topn: int = 10, *, span: Span | None = None, read_out: ReadOut | Layers = BOTH
-    ) -> list[tuple[str, float]]:
-        """Words that could stand for the one in brackets or at `span`: likely there, and near to its meaning."""
-        return self.embedder.substitutes(text, topn, span=span, read_out=read_out)
 
     # Words
 

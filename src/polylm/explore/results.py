@@ -50,23 +50,11 @@ class Senses:
         return [{**sense.to_dict(), "examples": sentences.get(sense.key, [])} for sense in self.senses]
 
 
-@dataclass(frozen=True)
-class Neighbours:
-    """Senses with their cosines."""
-
-    found: Sequence[tuple[str, float]]
-
-    def to_dict(self) -> list[dict[str, Any]]:
-        """For JSON."""
-        return [{"key": key, "cosine": round(cosine, 4)} for key, cosine in self.found]
+def neighbours(found: Sequence[tuple[str, float]]) -> list[dict[str, Any]]:
+    """Senses with their cosines, for JSON."""
+    return [{"key": key, "cosine": round(cosine, 4)} for key, cosine in found]
 
 
-@dataclass(frozen=True)
-class Substitutes:
-    """Words with their shares."""
-
-    found: Sequence[tuple[str, float]]
-
-    def to_dict(self) -> list[dict[str, Any]]:
-        """For JSON."""
-        return [{"word": word, "share": share} for word, share in self.found]
+def substitutes(found: Sequence[tuple[str, float]]) -> list[dict[str, Any]]:
+    """Words with their shares, for JSON."""
+    return [{"word": word, "share": share} for word, share in found]

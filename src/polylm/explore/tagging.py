@@ -49,7 +49,7 @@ class Tagger:
     def tag(
         self, text: str, *, read_out: ReadOut | Layers = BOTH, granularity: float | None = None
     ) -> list[TaggedToken]:
-        """The words of a text."""
+        """The words of a text, each with its sense."""
         if not isinstance(text, str):
             raise UserError(f"tag takes one text: {_INSTEAD.get(_is_list(text), _kind(text))}")
         return next(self.tag_many([text], read_out=read_out, granularity=granularity))
@@ -57,14 +57,14 @@ class Tagger:
     def tag_tokens(
         self, words: Sequence[str], *, read_out: ReadOut | Layers = BOTH, granularity: float | None = None
     ) -> list[TaggedToken]:
-        """Words that are tokens already, as they are."""
+        """Words that are tokens already, each with its sense."""
         several(words, "tag_tokens", "use tag for a text")
         return next(self.tag_many_tokens([words], read_out=read_out, granularity=granularity))
 
     def tag_many(
         self, texts: Iterable[str], *, read_out: ReadOut | Layers = BOTH, granularity: float | None = None
     ) -> Iterator[list[TaggedToken]]:
-        """The words of each text, in order. Texts are taken as they come, some at a time, and read together."""
+        """The words of many texts, in order, read together: several times as fast. The texts may be a stream."""
         several(texts, "tag_many", "use tag for one text")
         return self._tag(texts, _no_text, read_out, granularity)
 

@@ -365,9 +365,3 @@ class PolyLM(nn.Module):
     def _sum_by_word(self, values: Tensor) -> Tensor:
         """(S,) to (V,)."""
         return values.new_zeros(self.inventory.n_words).index_add_(0, self.inventory.word_of_sense, values)
-
-    def dead_senses(self, least: float = 0.01) -> Tensor:
-        """(S,) which senses are meant in less than this share of their word's occurrences; never a word's best one."""
-        share = self.shares()
-        best = share.new_zeros(self.inventory.n_words).scatter_reduce(0, self.inventory.word_of_sense, share, "amax")
-        return (share < least) & (share < best[self.inventory.word_of_sense])

@@ -1,9 +1,17 @@
 """Senses in order of how common they are, and a model without those that are hardly used."""
 
 import torch
+from torch import Tensor
 
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
+
+
+def dead_senses(model: PolyLM, least: float = 0.01) -> Tensor:
+    """(S,) which senses are meant in less than this share of their word's occurrences; never a word's best one."""
+    share = model.shares()
+    best = share.new_zeros(model.inventory.n_words).scatter_reduce(0, model.inventory.word_of_sense, share, "amax")
+    return (share < least) & (share < best[model.inventory.word_of_sense])
 
 
 @torch.no_grad()
@@ -28,7 +36,7 @@ def order_senses(model: PolyLM) -> None:
 @torch.no_grad()
 def pruned(model: PolyLM, least: float = 0.01) -> PolyLM:
     """A smaller model without the dead senses. What is left keeps its number, its vector, its score and x(w)."""
-    kept = ~model.dead_senses(least)
+    kept = ~dead_senses(model, least)
     vectors = model.word_vectors()
     words = torch.cat((model.inventory.word_of_sense[~kept], model.offset_words)).unique()  # type: ignore[no-untyped-call]
     smaller = PolyLM(model.config, model.inventory.select(kept), n_offsets=len(words))

@@ -14,10 +14,15 @@ from polylm.text.vocabulary import Vocabulary
 
 
 class SenseIndex:
-    """Look-ups by word number, row and key. Tables are Python lists, made when they are first asked for."""
+    """Look-ups by word number, row and key, in Python lists."""
 
     def __init__(self, network: PolyLM, vocabulary: Vocabulary, merge_tree: MergeTree | None) -> None:
         self.network, self.vocabulary, self.merge_tree = network, vocabulary, merge_tree
+        inventory = network.inventory
+        self.first: list[int] = inventory.first.tolist()  # of each word, its first row
+        self.n_senses: list[int] = inventory.n_senses.tolist()  # and how many it has
+        self.numbers: list[int] = inventory.numbers.tolist()  # of each row, the 3 of bank#3
+        self._word_of_row: list[int] = inventory.word_of_sense.tolist()
 
     @cached_property
     def is_word(self) -> list[bool]:
@@ -30,28 +35,9 @@ class SenseIndex:
         return torch.tensor(self.is_word)[self.network.inventory.word_of_sense.cpu()]
 
     @cached_property
-    def first(self) -> list[int]:
-        """The first row of each word."""
-        return self.network.inventory.first.tolist()
-
-    @cached_property
-    def n_senses(self) -> list[int]:
-        """How many rows each word has."""
-        return self.network.inventory.n_senses.tolist()
-
-    @cached_property
     def shares(self) -> list[float]:
         """How often each row is meant when its word occurs."""
         return self.network.shares().tolist()
-
-    @cached_property
-    def _word_of_row(self) -> list[int]:
-        return self.network.inventory.word_of_sense.tolist()
-
-    @cached_property
-    def numbers(self) -> list[int]:
-        """What each row is called within its word, the 3 of bank#3."""
-        return self.network.inventory.numbers.tolist()
 
     def words(self) -> list[str]:
         """All words that have senses, the commonest first."""

@@ -22,8 +22,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polylm import __version__
 from polylm.errors import UserError
+from polylm.explore import results
 from polylm.explore.model import Model
-from polylm.explore.results import Neighbours, Senses, Substitutes, TaggedText
+from polylm.explore.results import Senses, TaggedText
 from polylm.reading.readout import Layers
 from polylm.senses.lexicon import Lexicon
 
@@ -164,13 +165,13 @@ def create_app(model: Model) -> FastAPI:
     @careful
     def similar(key: Word, topn: Annotated[int, Query(ge=1, le=100)] = 10) -> list[dict[str, Any]]:
         """The nearest senses of other words."""
-        return Neighbours(model.most_similar(key, topn)).to_dict()
+        return results.neighbours(model.most_similar(key, topn))
 
     @app.post("/api/substitutes")
     @careful
     def substitutes(request: SubstitutesRequest) -> list[dict[str, Any]]:
         """Words that could stand for the one in [brackets]."""
-        return Substitutes(model.substitutes(request.text, request.topn)).to_dict()
+        return results.substitutes(model.substitutes(request.text, request.topn))
 
     return app
 

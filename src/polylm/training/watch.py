@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from polylm.model.polylm import PolyLM
+from polylm.model.pruning import dead_senses
 from polylm.senses.geometry import directions
 from polylm.senses.keys import make_key
 from polylm.symbols import SPECIAL
@@ -19,7 +20,7 @@ def sense_counts(model: PolyLM) -> dict[str, float]:
         return {"effective_senses": 1.0, "dead_senses": 0.0}
     return {
         "effective_senses": model.mean_effective_senses(),
-        "dead_senses": float(model.dead_senses().sum()) / max(int(model.inventory.n_senses[several].sum()), 1),
+        "dead_senses": float(dead_senses(model).sum()) / max(int(model.inventory.n_senses[several].sum()), 1),
     }
 
 
@@ -28,7 +29,7 @@ def neighbours(model: PolyLM, word: int, words: Sequence[str], topn: int = 5) ->
     """For each living sense of a word its share and the nearest senses of other words."""
     inventory = model.inventory
     vectors = directions(model.embeddings.detach().float())
-    shares, dead = model.shares(), model.dead_senses()
+    shares, dead = model.shares(), dead_senses(model)
     first, n = int(inventory.first[word]), int(inventory.n_senses[word])
     usable = ~dead & inventory.predicted
     usable[: int(inventory.first[len(SPECIAL)])] = False
