@@ -47,12 +47,12 @@ def pipe(text: Path) -> None:
     model = polylm.load(device="cpu")
     lines = text.read_text(encoding="utf-8").split("\n")
     began = time.perf_counter()
-    n = sum(map(len, model.tag_many(lines, source="disambiguation")))
+    n = sum(map(len, model.tag_many(lines, read_out="disambiguation")))
     library = time.perf_counter() - began
     began = time.perf_counter()
     with text.open("rb") as file:
         subprocess.run(
-            [*POLYLM, "tag", "-", "--source", "disambiguation"], stdin=file, stdout=subprocess.DEVNULL, check=True
+            [*POLYLM, "tag", "-", "--read-out", "disambiguation"], stdin=file, stdout=subprocess.DEVNULL, check=True
         )
     piped = time.perf_counter() - began
     print(f"{n:,} words, s in the library and in a pipe (loading included)\t{library:.1f}\t{piped:.1f}")

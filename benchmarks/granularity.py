@@ -2,7 +2,7 @@
 
     python benchmarks/granularity.py MODEL EVAL --out curve.svg      # EVAL holds wsi-dev.jsonl.xz, semeval2013-trial, …
 
-Each text is read once; the dial is turned on the distributions.
+Each text is read once; senses are merged in the distributions.
 """
 
 import argparse
@@ -12,8 +12,7 @@ import numpy as np
 
 import polylm
 from polylm.evaluation import own, semeval2010, semeval2013
-from polylm.evaluation.encoding import encode, read
-from polylm.evaluation.systems import labelled, merged
+from polylm.evaluation.systems import PolyLMSystem
 from polylm.evaluation.wsi import judge
 
 SETS = {
@@ -22,7 +21,7 @@ SETS = {
     "SemEval-2010": ("semeval2010", semeval2010.read),
     "SemEval-2013": ("semeval2013", semeval2013.read),
 }
-DIALS = [round(x, 3) for x in np.linspace(0.1, 0.6, 26)] + [0.7, 0.8, 1.0]
+GRANULARITIES = [round(x, 3) for x in np.linspace(0.1, 0.6, 26)] + [0.7, 0.8, 1.0]
 
 
 def main() -> None:
@@ -32,30 +31,31 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     model = polylm.load(None if str(options.model) == "bundled" else options.model)
-    if model.merging is None:
+    if model.lexicon.merge_tree is None:
         parser.error(f"{options.model} was saved without the confusions of its senses: there is nothing to turn")
     curves: dict[str, list[float]] = {}
     for name, (path, reader) in SETS.items():
         dataset = reader(options.eval / path)
-        encoded = encode(dataset.instances, model.pipeline, model.network.config.max_length)
-        q, _ = read(model.network, encoded)
+        system = PolyLMSystem(model)
+        windows = system.encode(dataset.instances)
+        q = model.reader.read(windows).q
         curves[name] = []
-        for dial in DIALS:
-            probs = labelled(
-                merged(q, encoded, model.merging, dial), encoded, model.network.inventory, dataset.instances
-            )
+        for granularity in GRANULARITIES:
+            probs = system.labelled(q, windows, dataset.instances, granularity)
             curves[name].append(100 * judge(dataset, probs, baselines=False).scores.totals["avg"])
     print("granularity\t" + "\t".join(curves))
-    for i, dial in enumerate(DIALS):
-        print(f"{dial:g}\t" + "\t".join(f"{curve[i]:.2f}" for curve in curves.values()))
-    print(f"best on the development set: {DIALS[int(np.argmax(curves['development']))]:g}")
+    for i, granularity in enumerate(GRANULARITIES):
+        print(f"{granularity:g}\t" + "\t".join(f"{curve[i]:.2f}" for curve in curves.values()))
+    print(f"best on the development set: {GRANULARITIES[int(np.argmax(curves['development']))]:g}")
     if options.out:
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(7, 4.5), layout="constrained")
         axis = figure.subplots()
         for name, curve in curves.items():
-            axis.plot(DIALS, curve, "o-" if name == "development" else ".--", label=name, markersize=4, linewidth=1)
+            axis.plot(
+                GRANULARITIES, curve, "o-" if name == "development" else ".--", label=name, markersize=4, linewidth=1
+            )
         axis.set_xlabel("granularity")
         axis.set_ylabel("AVG")
         axis.legend(frameon=False)

@@ -10,16 +10,15 @@ import time
 from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+from naive_metrics import naive_fuzzy_bcubed, naive_fuzzy_nmi
 
-from tests.evaluation.test_metrics import GOLD, naive_fuzzy_bcubed, naive_fuzzy_nmi  # noqa: E402
+from polylm.evaluation import metrics, semeval2010, semeval2013
+from polylm.evaluation.baselines import RandomSenses
+from polylm.evaluation.keys import read_key, write_key
+from polylm.evaluation.wsi import answers
+from polylm.reading.targets import encode
 
-from polylm.evaluation import metrics, semeval2010, semeval2013  # noqa: E402
-from polylm.evaluation.encoding import encode  # noqa: E402
-from polylm.evaluation.keys import read_key, write_key  # noqa: E402
-from polylm.evaluation.systems import RandomSenses  # noqa: E402
-from polylm.evaluation.wsi import answers  # noqa: E402
+GOLD = {"2010": f"semeval2010/{semeval2010.GOLD}", "2013": f"semeval2013/{semeval2013.GOLD}"}
 
 
 def seconds(work) -> float:
@@ -61,7 +60,7 @@ def reading(data: Path) -> None:
     """With a vocabulary that numbers whatever it meets: the work does not depend on which words are known."""
     import tempfile
 
-    from polylm.corpus.vocabulary import SPECIAL
+    from polylm.symbols import SPECIAL
     from polylm.text.pipeline import TextPipeline
 
     class Numbered(dict):
@@ -72,7 +71,7 @@ def reading(data: Path) -> None:
     pipeline = TextPipeline(Numbered({symbol: number for number, symbol in enumerate(SPECIAL)}))
     for module, name in ((semeval2010, "semeval2010"), (semeval2013, "semeval2013")):
         dataset = module.read(data / "eval" / name)
-        encoded = encode(dataset.instances, pipeline, 128)
+        encoded = encode([instance.as_target() for instance in dataset.instances], pipeline, 128)
         key = answers(dataset.instances, RandomSenses(8).sense_probs(dataset.instances), graded=name == "semeval2013")
         with tempfile.TemporaryDirectory() as folder:
             write_key(Path(folder) / "a.key", key)

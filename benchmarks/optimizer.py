@@ -10,8 +10,8 @@ import torch
 
 from polylm.model.config import ModelConfig
 from polylm.model.contextualizer import make_contextualizer
-from polylm.training.monitor import synchronize
 from polylm.training.optimizer import Muon
+from polylm.training.speed import synchronize
 
 
 def main() -> None:

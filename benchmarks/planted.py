@@ -1,4 +1,4 @@
-"""Do planted homonyms come apart, for two contextualizers and three seeds each? See tests/model/planted.py.
+"""Do planted homonyms come apart, for two contextualizers and three seeds each? See planted_words.py.
 
     python benchmarks/planted.py
 
@@ -6,15 +6,11 @@ For each run: the share of 1,000 held-out occurrences on the right side (the bes
 mean of the largest q^P, and the share of the 45 homonyms with exactly two senses when senses are merged at 0.6.
 """
 
-import sys
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+import planted_words as planted
 
-from tests.model import planted
-
-from polylm.model.granularity import Confusion
+from polylm.senses.merge_tree import Confusion
 
 
 def main() -> None:
@@ -27,8 +23,8 @@ def main() -> None:
             forms, q, side = planted.occurrences(model)
             confusion = Confusion(model.inventory)
             confusion.add(*planted.occurrences(model, seed=1, n_texts=12_000)[:2])
-            granularity = confusion.granularity()
-            merged = granularity.merge(model.inventory.poly_words, granularity.shares, 0.6)
+            tree = confusion.merge_tree()
+            merged = tree.merge(model.inventory.poly_words, tree.shares, 0.6)
             print(
                 f"{contextualizer:12} {'' if not changes else 'no distinctness':16} seed {seed}  "
                 f"right side {planted.separation(forms, q.argmax(1), side):.1%}  "

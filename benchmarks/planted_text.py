@@ -109,8 +109,8 @@ def score(options) -> None:
     dataset = own.read(options.folder / "held.jsonl")
     model = polylm.load(options.folder / "model", device="cpu")
     meant = [next(iter(dataset.gold[i.target][i.id])) for i in dataset.instances]
-    for source in ("prediction", "disambiguation", "both"):
-        probs = PolyLMSystem(model, source=source, granularity=1.0).sense_probs(dataset.instances)
+    for read_out in ("prediction", "disambiguation", "both"):
+        probs = PolyLMSystem(model, read_out=read_out, granularity=1.0).sense_probs(dataset.instances)
         table: dict[str, Counter] = defaultdict(Counter)
         largest = defaultdict(Counter)
         for instance, q, noun in zip(dataset.instances, probs, meant, strict=True):
@@ -118,9 +118,8 @@ def score(options) -> None:
             largest[instance.target][noun] += 1
         right = sum(counts.most_common(1)[0][1] for counts in table.values())
         base = sum(counts.most_common(1)[0][1] for counts in largest.values())
-        print(
-            f"{source}: {right / len(meant):.1%} of {len(meant):,} on the right side; one sense {base / len(meant):.1%}"
-        )
+        of_all = f"{right / len(meant):.1%} of {len(meant):,} on the right side"
+        print(f"{read_out}: {of_all}; one sense {base / len(meant):.1%}")
 
 
 def main() -> None:

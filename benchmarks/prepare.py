@@ -21,8 +21,10 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np  # noqa: E402
 
 from polylm.corpus.prepare import PrepareSettings, prepare  # noqa: E402
-from polylm.corpus.vocabulary import Vocabulary  # noqa: E402
-from polylm.text.pipeline import UNKNOWN, TextPipeline, TextSettings  # noqa: E402
+from polylm.symbols import UNKNOWN  # noqa: E402
+from polylm.text.pipeline import TextPipeline  # noqa: E402
+from polylm.text.settings import TextSettings  # noqa: E402
+from polylm.text.vocabulary import VOCABULARY, Vocabulary  # noqa: E402
 
 
 def first_bytes(paths: list[Path], n_bytes: int) -> bytes:
@@ -40,7 +42,7 @@ def speed(paths: list[Path]) -> None:
         text = Path(folder) / "text.txt"
         text.write_bytes(first_bytes(paths, 20_000_000))
         prepare([text], Path(folder) / "out", PrepareSettings())
-        vocabulary = Vocabulary.load(Path(folder) / "out" / "vocabulary.tsv")
+        vocabulary = Vocabulary.load(Path(folder) / "out" / VOCABULARY)
     rates = {}
     for tagger, n_bytes in (("english", 20_000_000), ("spacy", 2_000_000)):
         analyzer = TextPipeline(settings=TextSettings(tagger=tagger)).analyzer()

@@ -12,13 +12,13 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import polylm
-from polylm.evaluation.encoding import encode, read
+from polylm.evaluation.baselines import OneCluster
 from polylm.evaluation.instances import Instance, WSIDataset
-from polylm.evaluation.systems import OneCluster, labelled, merged
+from polylm.evaluation.systems import PolyLMSystem
 from polylm.evaluation.wsd import read_semcor
 from polylm.evaluation.wsi import evaluate, judge
 
-DIALS = (1.0, 0.4, 0.35, 0.3, 0.26, 0.24, 0.22, 0.2)
+GRANULARITIES = (1.0, 0.4, 0.35, 0.3, 0.26, 0.24, 0.22, 0.2)
 
 
 def main() -> None:
@@ -32,15 +32,16 @@ def main() -> None:
     dataset = induction_set(model, options.semcor, options.every, options.least)
     parts = Counter(instance.pos for instance in dataset.instances)
     print(f"{len(dataset.gold)} words, {len(dataset.instances)} occurrences ({dict(parts)})", flush=True)
-    encoded = encode(dataset.instances, model.pipeline, model.network.config.max_length)
-    q, _ = read(model.network, encoded)
+    system = PolyLMSystem(model)
+    windows = system.encode(dataset.instances)
+    q = model.reader.read(windows).q
     baseline = evaluate(dataset, OneCluster(), baselines=False).scores.totals
     print("granularity\t" + "\t".join(baseline))
     print("one sense a word\t" + "\t".join(f"{100 * value:.1f}" for value in baseline.values()))
-    for dial in sorted({*DIALS, model.granularity}, reverse=True):
-        probs = labelled(merged(q, encoded, model.merging, dial), encoded, model.network.inventory, dataset.instances)
+    for granularity in sorted({*GRANULARITIES, model.granularity}, reverse=True):
+        probs = system.labelled(q, windows, dataset.instances, granularity)
         totals = judge(dataset, probs, baselines=False).scores.totals
-        print(f"{dial:g}\t" + "\t".join(f"{100 * value:.1f}" for value in totals.values()), flush=True)
+        print(f"{granularity:g}\t" + "\t".join(f"{100 * value:.1f}" for value in totals.values()), flush=True)
 
 
 def induction_set(model: polylm.Model, semcor: Path, every: int, least: int) -> WSIDataset:

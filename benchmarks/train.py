@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from polylm.training.bench import bench
+from polylm.bench.training import measure
 
 
 def profile(name, step) -> None:
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--no-naive", action="store_true")
     options = parser.parse_args()
-    rows = bench(
+    rows = measure(
         options.corpus,
         tuple(options.sizes.split(",")),
         naive=not options.no_naive,

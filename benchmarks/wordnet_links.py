@@ -16,7 +16,7 @@ import polylm
 from polylm.evaluation.systems import PolyLMSystem
 from polylm.evaluation.wsd import read_semcor
 from polylm.explore.links import Linker
-from polylm.explore.neighbours import word_of
+from polylm.senses.keys import make_key, word_of
 from polylm.wordnet import WordNet
 
 
@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("wordnet", type=Path)
     parser.add_argument("--model", type=Path)
     parser.add_argument("--documents", type=int, default=80, help="of SemCor's 352, by lot")
-    parser.add_argument("--source", default="both")
+    parser.add_argument("--read-out", default="both")
     options = parser.parse_args()
     model, wordnet = polylm.load(options.model), WordNet(options.wordnet)
     synset_of = dict(pair for senses in wordnet.senses.values() for pair in senses)
@@ -39,18 +39,18 @@ def main() -> None:
         for instance, senses in zip(labelled.instances, labelled.senses, strict=True)
         if instance.id.partition(".")[0] in kept
     ]
-    probs = PolyLMSystem(model, source=options.source).sense_probs([instance for instance, _ in pairs])
+    probs = PolyLMSystem(model, read_out=options.read_out).sense_probs([instance for instance, _ in pairs])
     met: dict[str, Counter[str]] = defaultdict(Counter)
     for (instance, senses), distribution in zip(pairs, probs, strict=True):
         synset = synset_of.get(senses[0])
         if synset and distribution:
             number = max(distribution, key=lambda name: distribution[name]).rpartition(".")[2]
-            met[f"{instance.lemma}#{number}"][synset] += 1
+            met[make_key(instance.lemma, int(number))][synset] += 1
     senses = [key for key, n in met.items() if n.total() >= 5 and len(wordnet.of_word(word_of(key))) > 1]
     words = sorted({word_of(key) for key in senses})
     random.Random(1).shuffle(words)
     linker = Linker(model, wordnet)
-    groups = [[sense.members for sense in found] for found in model.senses_of(words, topn=1)]
+    groups = [[sense.members for sense in found] for found in model.lexicon.senses(words, topn=1, as_is=True)]
     links = {
         group[0]: link
         for own, found in zip(groups, linker.many(list(zip(words, groups, strict=True))), strict=True)

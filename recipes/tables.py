@@ -17,16 +17,15 @@ import numpy as np
 
 import polylm
 from polylm.evaluation import own, semeval2010, semeval2013
-from polylm.evaluation.encoding import encode, read
 from polylm.evaluation.instances import WSIDataset
 from polylm.evaluation.report import PUBLISHED
-from polylm.evaluation.systems import labelled, merged
+from polylm.evaluation.systems import PolyLMSystem
 from polylm.evaluation.wsi import judge
 
 DEVELOPMENT = "wsi-dev.jsonl.xz"
 TASKS = {"semeval2010": semeval2010.read, "semeval2013": semeval2013.read, DEVELOPMENT: own.read}
 MEASURES = {"semeval2010": ("paired_fscore", "v_measure", "avg"), "semeval2013": ("fuzzy_bcubed", "fuzzy_nmi", "avg")}
-DIALS = [round(dial, 2) for dial in np.arange(0.16, 0.6, 0.02)]
+GRANULARITIES = [round(one, 2) for one in np.arange(0.16, 0.6, 0.02)]
 ABLATIONS = {  # PolyLM SMALL in the paper's Table 3
     "PolyLM SMALL": (65.6, 35.7, 48.4, 64.5, 18.5, 34.5),
     "PolyLM SMALL, no distinctness": (53.5, 33.4, 42.3, 57.4, 16.3, 30.5),
@@ -41,31 +40,31 @@ class Scored:
     def __init__(self, folder: Path, data: dict[str, WSIDataset]) -> None:
         self.model = polylm.load(None if str(folder) == "bundled" else folder)
         self.data = data
-        self.encoded, self.q = {}, {}
-        network = self.model.network
+        self.system = PolyLMSystem(self.model)
+        self.windows, self.q = {}, {}
         for name, dataset in data.items():
-            self.encoded[name] = encode(dataset.instances, self.model.pipeline, network.config.max_length)
-            p, _ = read(network, self.encoded[name], source="prediction")
-            if network.c_d is None:  # all read-outs are one
+            self.windows[name] = self.system.encode(dataset.instances)
+            p = self.model.reader.read(self.windows[name], polylm.ReadOut("prediction")).q
+            if self.model.network.c_d is None:  # all read-outs are one
                 self.q[name] = {"prediction": p, "disambiguation": p, "both": p}
                 continue
-            d, _ = read(network, self.encoded[name], source="disambiguation")
+            d = self.model.reader.read(self.windows[name], polylm.ReadOut("disambiguation")).q
             both = p**0.6 * d**0.4  # as `both` is defined, without reading a third time
             both /= np.maximum(both.sum(axis=1, keepdims=True), 1e-30)
             self.q[name] = {"prediction": p, "disambiguation": d, "both": both}
-        self.dial = self.model.granularity if self.model.granularity < 1 else self._best_dial()
+        self.granularity = self.model.granularity if self.model.granularity < 1 else self._best()
 
-    def _totals(self, name: str, source: str, granularity: float) -> dict[str, float]:
-        found = merged(self.q[name][source], self.encoded[name], self.model.merging, granularity)
-        probs = labelled(found, self.encoded[name], self.model.network.inventory, self.data[name].instances)
+    def _totals(self, name: str, read_out: str, granularity: float) -> dict[str, float]:
+        q, instances = self.q[name][read_out], self.data[name].instances
+        probs = self.system.labelled(q, self.windows[name], instances, granularity)
         return judge(self.data[name], probs, baselines=False).scores.totals
 
-    def _best_dial(self) -> float:
-        return max(DIALS, key=lambda dial: self._totals(DEVELOPMENT, "both", dial)["avg"])
+    def _best(self) -> float:
+        return max(GRANULARITIES, key=lambda granularity: self._totals(DEVELOPMENT, "both", granularity)["avg"])
 
-    def row(self, source: str, granularity: float = 1.0) -> list[float]:
+    def row(self, read_out: str, granularity: float = 1.0) -> list[float]:
         """F-S, V-M, AVG, FBC, FNMI, AVG in percent."""
-        totals = {name: self._totals(name, source, granularity) for name in MEASURES}
+        totals = {name: self._totals(name, read_out, granularity) for name in MEASURES}
         return [100 * totals[name][measure] for name, measures in MEASURES.items() for measure in measures]
 
 
@@ -81,8 +80,8 @@ def rows_of(name: str, seeds: list[Scored]) -> list[list[str]]:
     rows = [[f"{name}, q^P", *cells([seed.row("prediction") for seed in seeds])]]
     if seeds[0].model.network.c_d is not None:
         rows.append([f"{name}, both read-outs", *cells([seed.row("both") for seed in seeds])])
-    dials = ", ".join(f"{dial:g}" for dial in sorted({seed.dial for seed in seeds}))
-    rows.append([f"{name}, merged at {dials}", *cells([seed.row("both", seed.dial) for seed in seeds])])
+    chosen = ", ".join(f"{granularity:g}" for granularity in sorted({seed.granularity for seed in seeds}))
+    rows.append([f"{name}, merged at {chosen}", *cells([seed.row("both", seed.granularity) for seed in seeds])])
     return rows
 
 

@@ -37,11 +37,11 @@ Lines = list[tuple[list[str], list[str]]]  # words and tags of each line
 
 
 def label_source(path: Path, every: int) -> Lines:
-    from polylm.corpus.sources import Source, lines_of
+    from polylm.corpus.sources import TextFile, chunk_lines
     from polylm.text.tagger import SpacyTagger
     from polylm.text.tokenizer import tokenize
 
-    lines = (line for chunk in Source(path).chunks() for line in lines_of(chunk))
+    lines = (line for chunk in TextFile(path).chunks() for line in chunk_lines(chunk))
     words = [[t.norm for t in tokenize(line)][:400] for number, line in enumerate(lines) if number % every == 3 % every]
     words = [line for line in words if len(line) > 3]
     return list(zip(words, SpacyTagger().tag(words), strict=True))

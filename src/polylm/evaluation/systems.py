@@ -56,6 +56,13 @@ class PolyLMSystem:
         windows = self.encode(instances)
         return labelled(self.read(windows).q, windows, self.reader.network.inventory, instances)
 
+    def labelled(
+        self, q: NDArray[np.float32], windows: Windows, instances: Sequence[Instance], granularity: float
+    ) -> list[dict[str, float]]:
+        """Distributions (n, k) that were read before, at any granularity."""
+        together = merged(q, windows, self.lexicon.merge_tree, granularity)
+        return labelled(together, windows, self.reader.network.inventory, instances)
+
 
 def merged(
     q: NDArray[np.float32], windows: Windows, tree: "MergeTree | None", granularity: float
