@@ -1,8 +1,6 @@
 """Word senses learned by language modelling."""
 
 from importlib import import_module as _import_module
-from importlib.metadata import PackageNotFoundError as _PackageNotFoundError
-from importlib.metadata import version as _version
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -15,17 +13,14 @@ if _TYPE_CHECKING:
     from polylm.model.contextualizer import register_contextualizer
     from polylm.model.inventory import SenseInventory
     from polylm.model.polylm import PolyLM
-    from polylm.reading.readout import ReadOut
+    from polylm.reading.layers import ReadOut
     from polylm.senses.lexicon import Sense, Tree
     from polylm.senses.vectors import SenseVectors
     from polylm.text.pipeline import TextPipeline
     from polylm.text.settings import TextSettings
     from polylm.text.vocabulary import Vocabulary
 
-try:
-    __version__ = _version("polylm")
-except _PackageNotFoundError:  # run from a source tree that is not installed
-    __version__ = "0+unknown"
+    __version__: str
 
 # Loaded when first used: reading text needs no torch.
 _HOMES = {
@@ -33,7 +28,7 @@ _HOMES = {
     "Model": "polylm.explore.model",
     "ModelConfig": "polylm.model.config",
     "PolyLM": "polylm.model.polylm",
-    "ReadOut": "polylm.reading.readout",
+    "ReadOut": "polylm.reading.layers",
     "Sense": "polylm.senses.lexicon",
     "SenseInventory": "polylm.model.inventory",
     "SenseVectors": "polylm.senses.vectors",
@@ -69,9 +64,21 @@ __all__ = [
 if not _TYPE_CHECKING:  # a type checker goes by the imports above, and finds misspelt names
 
     def __getattr__(name: str) -> _Any:
+        if name == "__version__":
+            return _version()
         if name in _HOMES:
             return getattr(_import_module(_HOMES[name]), name)
         raise AttributeError(f"module 'polylm' has no attribute {name!r}")
+
+
+def _version() -> str:
+    """Of the installed package; asking takes longer than all else here."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("polylm")
+    except metadata.PackageNotFoundError:  # run from a source tree that is not installed
+        return "0+unknown"
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from polylm import __version__
 from polylm.commands import bench, evaluation, export, lexicon, pictures, prepare, senses, serve, text, train
 from polylm.errors import UserError
 
@@ -70,6 +69,8 @@ def _fail(message: str, status: int) -> None:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from polylm import __version__
+
         print(f"polylm {__version__}")
         raise typer.Exit
 

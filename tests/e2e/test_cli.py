@@ -196,7 +196,7 @@ def test_train_complains(tmp_path):
     assert "clip is 'high': it must be a number" in sentence(
         polylm("train", corpus, *out, "--steps", "5", "--set", "clip=high")
     )
-    assert "write NAME=VALUE" in sentence(polylm("train", corpus, *out, "--steps", "5", "--set", "clip"))
+    assert "a setting is NAME=VALUE" in sentence(polylm("train", corpus, *out, "--steps", "5", "--set", "clip"))
     assert "there is no file" in sentence(polylm("train", corpus, *out, "--steps", "5", "--config", tmp_path / "x"))
     assert "holds no run" in sentence(polylm("plot", "--run", tmp_path, "--out", tmp_path / "a.png"))
     assert "is no picture" in sentence(polylm("plot", "--run", tmp_path, "--out", tmp_path / "a.txt"))

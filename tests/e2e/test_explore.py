@@ -179,7 +179,7 @@ def test_mistakes(folder, tmp_path):
     assert "did you mean river" in sentence(polylm("senses", "rivr", "--model", folder))
     assert "there is no file" in sentence(polylm("tag", tmp_path / "none.txt", "--model", folder))
     assert "there is no folder" in sentence(polylm("tag", "a bank", "--model", tmp_path / "none"))
-    assert "not between 0 and 1" in sentence(polylm("tag", "a bank", "--model", folder, "--granularity", "7"))
+    assert "must be between 0 and 1" in sentence(polylm("tag", "a bank", "--model", folder, "--granularity", "7"))
     half = polylm("tag", "-", "--model", folder, stdin=b"bank\n\xff\xfe\n")
     assert "line 2: this is not UTF-8" in sentence(half)
     assert json.loads(half.stdout)["text"] == "bank"  # what came before is not lost

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from polylm.errors import UserError
 from polylm.explore.tagging import beside
-from polylm.reading.readout import ReadOut, sense_distributions
+from polylm.reading.layers import ReadOut
+from polylm.reading.readout import sense_distributions
 from polylm.symbols import MASK_ID, PAD_ID
 from tests.shared.models import PLAIN, POLYSEMOUS, make_model
 

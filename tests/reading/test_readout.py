@@ -5,7 +5,8 @@ from polylm.model.config import ModelConfig
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
 from polylm.reading import readout
-from polylm.reading.readout import ReadOut, read_places, sense_distributions
+from polylm.reading.layers import ReadOut
+from polylm.reading.readout import read_places, sense_distributions
 from polylm.senses.merge_tree import count_confusion
 from tests.shared.networks import MASK, N_SENSES, make
 

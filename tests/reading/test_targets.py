@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from polylm.errors import UserError
 from polylm.evaluation.instances import joined
+from polylm.reading.layers import ReadOut
 from polylm.reading.reader import read
-from polylm.reading.readout import ReadOut
 from polylm.reading.targets import Target, encode
 from polylm.reading.windows import OVERLAP, cut, spread, whole_text
 from polylm.symbols import MASK_ID

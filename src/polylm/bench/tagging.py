@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polylm.errors import UserError
-from polylm.reading.readout import Layers
+from polylm.reading.layers import Layers
 
 if TYPE_CHECKING:
     from polylm.device import Device

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from polylm.commands.options import DeviceName, Granularity, Json, Markdown, ModelDir, ReadOutName
+from polylm.commands.options import DeviceName, Granularity, Json, Markdown, ModelDir, ReadOutName, share
 from polylm.commands.render import print_json, print_result, print_table
 from polylm.errors import UserError
 
@@ -42,7 +42,7 @@ def eval_(
     model: ModelDir = None,
     read_out: ReadOutName = "both",
     weight: Annotated[
-        float, typer.Option(min=0, max=1, help="Of the masked word in `both`: (q^P)^w (q^D)^(1 - w).")
+        float, typer.Option(callback=share, help="Of the masked word in `both`: (q^P)^w (q^D)^(1 - w).")
     ] = 0.6,
     granularity: Granularity = None,
     out: Annotated[Path | None, typer.Option(help="Write the answers here, in the official format.")] = None,

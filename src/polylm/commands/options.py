@@ -6,6 +6,9 @@ from typing import Annotated, Literal, NoReturn
 
 import typer
 
+from polylm.errors import UserError
+from polylm.reading.layers import Layers
+
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")]
 Surface = Annotated[bool, typer.Option("--surface", help="Read words as they stand: no tags, no lemmas, any language.")]
@@ -14,11 +17,21 @@ TaggerName = Annotated[
 ]
 ModelDir = Annotated[Path | None, typer.Option("--model", help="The folder of a model.")]
 ReadOutName = Annotated[
-    Literal["both", "prediction", "disambiguation"],
+    Layers,
     typer.Option("--read-out", "--source", help="Read senses from the masked word, from the text as it is, or both."),
 ]
+
+
+def share(parameter: typer.CallbackParam, value: float | None) -> float | None:
+    """From 0 to 1; looked at before anything is loaded."""
+    if value is not None and not 0 <= value <= 1:
+        raise UserError(f"--{parameter.name} must be between 0 and 1, not {value:g}")
+    return value
+
+
 Granularity = Annotated[
-    float | None, typer.Option(min=0, max=1, help="1 keeps every sense apart, less merges those that are confused.")
+    float | None,
+    typer.Option(callback=share, help="1 keeps every sense apart, less merges those that are confused."),
 ]
 Neighbours = Annotated[int, typer.Option("--topn", min=1, help="Neighbours of each sense.")]
 Corpus = Annotated[

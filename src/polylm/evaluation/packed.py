@@ -20,7 +20,7 @@ from polylm.reading.windows import Windows
 
 if TYPE_CHECKING:
     from polylm.model.polylm import PolyLM
-    from polylm.reading.readout import Layers, ReadOut
+    from polylm.reading.layers import Layers, ReadOut
     from polylm.senses.merge_tree import MergeTree
     from polylm.text.pipeline import TextPipeline
 
@@ -77,8 +77,8 @@ class Packed:
     ) -> Evaluation:
         """What a network makes of it."""
         from polylm.evaluation.systems import labelled, merged
+        from polylm.reading.layers import ReadOut
         from polylm.reading.reader import read
-        from polylm.reading.readout import ReadOut
         from polylm.senses.merge_tree import checked_granularity
 
         granularity = checked_granularity(granularity, merge_tree)

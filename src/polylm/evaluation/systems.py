@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polylm.evaluation.instances import Instance
+from polylm.reading.layers import BOTH, Layers, ReadOut
 from polylm.reading.reader import Reader, Readings
-from polylm.reading.readout import BOTH, Layers, ReadOut
 from polylm.reading.targets import Report
 from polylm.reading.windows import Windows
 from polylm.senses.lexicon import Lexicon

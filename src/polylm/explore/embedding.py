@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from polylm.errors import UserError
+from polylm.reading.layers import BOTH, Layers, ReadOut
 from polylm.reading.reader import Reader
-from polylm.reading.readout import BOTH, Layers, ReadOut
 from polylm.reading.targets import marked, text_of
 from polylm.reading.windows import Text
 from polylm.senses.lexicon import Lexicon, several

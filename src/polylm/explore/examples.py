@@ -10,7 +10,7 @@ from typing import Any
 
 from polylm.corpus.sources import TextFile, chunk_lines, find_sources
 from polylm.explore.tagging import Tagger, beside
-from polylm.reading.readout import BOTH, DISAMBIGUATION
+from polylm.reading.layers import BOTH, DISAMBIGUATION
 from polylm.text.lemmatizer import forms_of
 
 SENTENCES = 400  # of each word that are read, where words are asked for

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polylm.explore.tagging import Tagger
-from polylm.reading.readout import DISAMBIGUATION
+from polylm.reading.layers import DISAMBIGUATION
 from polylm.senses.keys import word_of
 from polylm.text.lemmatizer import forms_of, lemmas_of
 from polylm.wordnet import SS_TYPE, WordNet

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polylm.errors import UserError
+from polylm.reading.layers import BOTH, Layers, ReadOut
 from polylm.reading.reader import Reader
-from polylm.reading.readout import BOTH, Layers, ReadOut
 from polylm.senses.lexicon import Lexicon, several
 from polylm.text.pipeline import Tokens
 

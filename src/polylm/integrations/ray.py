@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import ray.data
 
     from polylm.device import Device
-    from polylm.reading.readout import Layers
+    from polylm.reading.layers import Layers
 
 
 def ray_engine(workers: int | None = None) -> Engine:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from spacy.language import Language
 from spacy.tokens import Doc, Token
 
+from polylm.reading.layers import Layers
+
 if TYPE_CHECKING:
     from polylm.explore.model import Model
-    from polylm.reading.readout import Layers
 
 DEFAULTS = {"model": None, "read_out": "both", "granularity": None, "device": "auto"}
 

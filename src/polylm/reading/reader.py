@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from polylm.device import one_thread_if_forked
 from polylm.errors import UserError
 from polylm.model.polylm import PolyLM
-from polylm.reading.readout import BOTH, ReadOut, read_places, sense_distributions, tokens_together
+from polylm.reading.layers import BOTH, ReadOut
+from polylm.reading.readout import read_places, sense_distributions, tokens_together
 from polylm.reading.targets import Report, Target, encode
 from polylm.reading.windows import Text, Windows, cut, whole_text
 from polylm.symbols import MASK_ID

@@ -25,7 +25,7 @@ from polylm.errors import UserError
 from polylm.explore import results
 from polylm.explore.model import Model
 from polylm.explore.results import Senses, TaggedText
-from polylm.reading.readout import Layers
+from polylm.reading.layers import Layers
 from polylm.senses.lexicon import Lexicon
 
 STATIC = Path(__file__).parent / "static"

@@ -1,0 +1,49 @@
+"""ReadOut: which layers say what a word means. Needs Python alone: options are checked before torch is there."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from polylm.errors import UserError
+
+if TYPE_CHECKING:
+    from polylm.model.polylm import PolyLM
+
+Layers = Literal["both", "prediction", "disambiguation"]
+
+
+@dataclass(frozen=True)
+class ReadOut:
+    """Which layers say what a word means. Both: (q^P)^weight (q^D)^(1 - weight), normalised."""
+
+    layers: Layers = "both"
+    weight: float = 0.6
+
+    def __post_init__(self) -> None:
+        if self.layers not in get_args(Layers):
+            raise UserError(f"there is no read-out {self.layers!r}: choose {', '.join(get_args(Layers))}")
+        if isinstance(self.weight, bool) or not isinstance(self.weight, int | float) or not 0 <= self.weight <= 1:
+            raise UserError(f"a weight of {self.weight} is not between 0 and 1 ({{weight}})", weight=None)
+
+    @classmethod
+    def of(cls, value: "ReadOut | Layers") -> "ReadOut":
+        """A name stands for the read-out of that name with its usual weight."""
+        return value if isinstance(value, ReadOut) else cls(value)
+
+    def of_network(self, network: "PolyLM") -> "ReadOut":
+        """As far as a network has the layers: without a disambiguation layer both are one."""
+        if network.c_d is not None:
+            return self
+        if self.layers == "disambiguation":
+            raise UserError("this model has no disambiguation layer: read it with {read_out}", read_out="prediction")
+        return ReadOut("prediction")
+
+    @property
+    def needed(self) -> Layers:
+        """The layers that are really asked: a weight of 1 or 0 leaves one of both out."""
+        if self.layers == "both" and self.weight in (0, 1):
+            return "prediction" if self.weight else "disambiguation"
+        return self.layers
+
+
+BOTH = ReadOut()
+DISAMBIGUATION = ReadOut("disambiguation")
