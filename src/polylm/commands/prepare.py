@@ -17,9 +17,13 @@ def prepare(
     out: Annotated[Path, typer.Option(help="The folder to write.")],
     workers: Annotated[int | None, typer.Option(help="Processes; by default one a core.")] = None,
     engine: Annotated[Literal["local", "ray"], typer.Option(help="This machine, or a Ray cluster.")] = "local",
-    min_count: Annotated[str, typer.Option(help="Least count of a word: N, or N/M a million words.")] = "0.17/M",
-    poly_count: Annotated[str, typer.Option(help="Least count of a word of several senses: N or N/M.")] = "6.7/M",
-    senses: Annotated[int, typer.Option(help="Senses of a word that has several.")] = 8,
+    min_count: Annotated[
+        str | None, typer.Option(help="Least count of a word: N, or N/M a million words; by default 0.17/M.")
+    ] = None,
+    poly_count: Annotated[
+        str | None, typer.Option(help="Least count of a word of several senses: N or N/M; by default 6.7/M.")
+    ] = None,
+    senses: Annotated[int | None, typer.Option(help="Senses of a word that has several; by default 8.")] = None,
     senses_file: Annotated[Path | None, typer.Option(help="Numbers of senses: word<TAB>n a line.")] = None,
     focus: Annotated[Path | None, typer.Option(help="Words, one a line, always in and with several senses.")] = None,
     max_words: Annotated[int | None, typer.Option(help="Keep at most so many words.")] = None,
@@ -38,18 +42,17 @@ def prepare(
     from polylm.corpus.selection import Threshold, VocabularySettings, read_focus_words, read_n_senses
     from polylm.text.settings import TextSettings
 
-    settings = PrepareSettings(
-        text=TextSettings(lemmatize=not surface, tagger=tagger),
-        vocabulary=VocabularySettings(
-            min_count=Threshold.parse(min_count, floor=5),
-            poly_count=Threshold.parse(poly_count, floor=200),
-            senses=senses,
-            max_words=max_words,
-            focus=read_focus_words(focus) if focus else (),
-            n_senses=read_n_senses(senses_file) if senses_file else None,
-        ),
-        errors=errors,
+    usual = VocabularySettings()
+    vocabulary = VocabularySettings(
+        min_count=usual.min_count if min_count is None else Threshold.parse(min_count, usual.min_count.floor),
+        poly_count=usual.poly_count if poly_count is None else Threshold.parse(poly_count, usual.poly_count.floor),
+        senses=usual.senses if senses is None else senses,
+        max_words=max_words,
+        focus=read_focus_words(focus) if focus else (),
+        n_senses=read_n_senses(senses_file) if senses_file else None,
     )
+    text = TextSettings(lemmatize=not surface, tagger=tagger)
+    settings = PrepareSettings(text, vocabulary, errors)
     if engine == "ray":
         from polylm.integrations.ray import ray_engine
 
