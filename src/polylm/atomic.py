@@ -75,7 +75,7 @@ def check_writable(path: str | Path) -> None:
     """Before long work: can a file be written here at its end?"""
     path = Path(path)
     if not path.name:
-        raise UserError(f"{str(path)!r} is no name for a file")
+        raise UserError(f"{str(path)!r} is not a file name")
     if path.is_dir():
         raise UserError(f"{path} is a folder: name a file to write")
     if not path.parent.is_dir():

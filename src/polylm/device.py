@@ -1,6 +1,7 @@
 """Where a network runs, and with how many threads."""
 
 import os
+from functools import cache
 from typing import Literal
 
 import torch
@@ -8,7 +9,6 @@ import torch
 from polylm.errors import UserError
 
 Device = Literal["auto", "cpu", "cuda"]
-_process = os.getpid()
 
 
 def choose_device(name: str) -> torch.device:
@@ -20,9 +20,8 @@ def choose_device(name: str) -> torch.device:
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
 
 
-def one_thread_if_forked() -> None:
-    """Before torch is used: in a forked process the threads that it would wait for are not there."""
-    global _process  # noqa: PLW0603
-    if os.getpid() != _process:
-        _process = os.getpid()
-        torch.set_num_threads(1)
+@cache
+def one_thread_in_forks() -> None:
+    """From now on: in a forked process the threads that torch would wait for are not there, so it has one."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))

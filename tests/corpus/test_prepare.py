@@ -153,7 +153,7 @@ def test_other_peoples_files_are_not_touched(text_files, tmp_path):
     (out / "manifest.json").write_text('{"format": 1}')
     with pytest.raises(UserError, match="not the manifest of a prepared corpus"):
         prepare(text_files, out, settings())
-    with pytest.raises(UserError, match="no name"):
+    with pytest.raises(UserError, match="not a file name"):
         prepare(text_files, "", settings())
 
 
@@ -177,7 +177,7 @@ def test_damaged_work_is_done_again(text_files, tmp_path):
     work = tmp_path / "out" / ".work"
     next(work.glob("source-*.json")).write_text("{")
     next(work.glob("*.npz")).write_bytes(b"damaged")
-    with pytest.raises(UserError, match="was damaged and is deleted: run it again"):
+    with pytest.raises(UserError, match="was damaged and has been deleted: run it again"):
         prepare(text_files, tmp_path / "out", settings())
     prepare(text_files, tmp_path / "out", settings())
     prepare(text_files, tmp_path / "whole", settings())

@@ -199,5 +199,5 @@ def test_train_complains(tmp_path):
     assert "a setting is NAME=VALUE" in sentence(polylm("train", corpus, *out, "--steps", "5", "--set", "clip"))
     assert "there is no file" in sentence(polylm("train", corpus, *out, "--steps", "5", "--config", tmp_path / "x"))
     assert "holds no run" in sentence(polylm("plot", "--run", tmp_path, "--out", tmp_path / "a.png"))
-    assert "is no picture" in sentence(polylm("plot", "--run", tmp_path, "--out", tmp_path / "a.txt"))
+    assert "is not a picture file" in sentence(polylm("plot", "--run", tmp_path, "--out", tmp_path / "a.txt"))
     assert "there is no size" in sentence(polylm("bench", "train", "--size", "huge", "--device", "cpu"))

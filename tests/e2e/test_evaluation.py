@@ -76,7 +76,11 @@ def test_eval_complains(semeval2010_folder, wic_folder, model_folder, tmp_path):
     for option, value in (("--weight", "2"), ("--granularity", "7")):
         shown = polylm("eval", "semeval2010", semeval2010_folder, "--model", model_folder, option, value)
         assert "must be between 0 and 1" in sentence(shown)
-    for out, complaint in ((tmp_path, "is a folder"), (tmp_path / "no" / "k", "there is no folder"), ("", "no name")):
+    for out, complaint in (
+        (tmp_path, "is a folder"),
+        (tmp_path / "no" / "k", "there is no folder"),
+        ("", "not a file name"),
+    ):
         shown = polylm("eval", "semeval2010", semeval2010_folder, "--model", model_folder, "--out", out)
         assert complaint in sentence(shown)
         assert b"text:" not in shown.stderr  # said before the work, not after

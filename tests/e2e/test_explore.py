@@ -183,7 +183,7 @@ def test_mistakes(folder, tmp_path):
     half = polylm("tag", "-", "--model", folder, stdin=b"bank\n\xff\xfe\n")
     assert "line 2: this is not UTF-8" in sentence(half)
     assert json.loads(half.stdout)["text"] == "bank"  # what came before is not lost
-    assert "leave --json away" in sentence(polylm("tag", "-", "--format", "conllu", "--json", "--model", folder))
+    assert "leave out --json" in sentence(polylm("tag", "-", "--format", "conllu", "--json", "--model", folder))
     assert "is a folder" in sentence(polylm("tag", tmp_path, "--model", folder))
     assert "a .jsonl or a .ttl file" in sentence(polylm("lexicon", "--out", tmp_path / "a.csv", "--model", folder))
     wrong = polylm("lexicon", "--out", tmp_path / "a.ttl", "--model", folder, "--wordnet", tmp_path / "none")

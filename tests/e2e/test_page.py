@@ -189,7 +189,7 @@ def test_the_map(page, tmp_path):
     from polylm.explore.plot import sense_map
 
     pytest.importorskip("sklearn")
-    sense_map(make_model(), tmp_path / "map.html", n=20)
+    sense_map(make_model().lexicon, tmp_path / "map.html", n=20)
     page.goto(f"file://{tmp_path}/map.html")
     assert "20 senses" in page.inner_text("#about")
     page.fill("#find", "bank")

@@ -91,7 +91,7 @@ def test_what_is_missing(wsd_folder, tmp_path):
     with pytest.raises(UserError, match="cannot be read as an archive"):
         wsd.read_semcor(tmp_path / "bad.tar")
     (tmp_path / "semcor3.0.tar.gz").unlink()
-    with pytest.raises(UserError, match=r"name it \(semcor\)"):
+    with pytest.raises(UserError, match=r"say where it is \(semcor\)"):
         wsd.find_beside(wsd_folder, "semcor")
     gold = wsd_folder / "Evaluation_Datasets/senseval2/senseval2.gold.key.txt"
     gold.write_text(gold.read_text().split("\n", 1)[1])

@@ -15,7 +15,7 @@ def test_the_meaning_of_a_focus(model):
     assert vector.shape == (64,)
     assert float(vector @ vector) == pytest.approx(1, abs=1e-5)
     token = model.tag("He sat on the banks of the river.", granularity=1.0)[4]
-    focus = model.focus("He sat on the [banks] of the river.")
+    focus = model._focus("He sat on the [banks] of the river.")
     assert focus.word == model.vocabulary["bank"]
     assert int(focus.q[:3].argmax()) == int(token.sense[-1]) - 1
     rows = model.network.embeddings.detach()[model.network.inventory.rows(torch.tensor(focus.word))[0][:3]]
@@ -44,7 +44,7 @@ def test_a_focus_in_a_long_text_is_read_away_from_the_edges(model):
         ("the [river\nbank]", "is read as river, bank"),
         ("a [well-known] bank", "is read as well, known"),
         ("he [can't] sit", "is read as ca, n't"),
-        ("the [ban]k", "cuts through a word: mark 'bank'"),
+        ("the [ban]k", "cuts through a word: mark all of 'bank'"),
         ("the [,]", "',' is not a word"),
     ],
 )
@@ -55,12 +55,12 @@ def test_a_focus_that_is_none(model, text, message):
 
 def test_an_unknown_word_is_what_could_stand_in_its_place(model):
     unknown, known = (f"He sat on the [{word}] of the river." for word in ("zyzzyva", "bank"))
-    focus = model.focus(unknown)
+    focus = model._focus(unknown)
     assert focus.word is None
     roots = model.network.sense_probs(torch.from_numpy(focus.y_p)).detach()[model.lexicon.index.of_words].sqrt()
     gap = torch.nn.functional.normalize(roots @ torch.from_numpy(model.vectors.vectors), dim=0)
     torch.testing.assert_close(torch.from_numpy(model.embed(unknown)), gap)
-    np.testing.assert_allclose(focus.y_p, model.focus(known).y_p, atol=1e-5)  # it is masked
+    np.testing.assert_allclose(focus.y_p, model._focus(known).y_p, atol=1e-5)  # it is masked
     assert "bank" in dict(model.substitutes(unknown, topn=1000))
     assert "bank" not in dict(model.substitutes(known, topn=1000))
 
@@ -129,9 +129,9 @@ def test_a_focus_may_be_a_span(model):
 def test_substitutes_are_likely_and_near(model):
     """The probability of a sense in the gap times exp(8 c), c its cosine to the meaning; a word's senses together."""
     text = "He sat on the [bank] of the river."
-    focus = model.focus(text)
+    focus = model._focus(text)
     likely = model.network.sense_probs(torch.from_numpy(focus.y_p)).detach()[model.lexicon.index.of_words]
-    cosines = torch.from_numpy(model.vectors.vectors @ model.meaning(focus))
+    cosines = torch.from_numpy(model.vectors.vectors @ model._meaning(focus))
     expected = {}
     for key, weight in zip(model.vectors.keys, (likely * (8 * cosines).exp()).tolist(), strict=True):
         expected[word_of(key)] = expected.get(word_of(key), 0) + weight

@@ -195,7 +195,8 @@ torch.set_num_threads(2)
 model = polylm.load({str(tmp_path)!r}, device="cpu")
 texts = ["he sat on the bank of the river " * 40] * 2
 def tag(text):
-    return [token.sense for token in model.tag(text)]
+    again = polylm.load({str(tmp_path)!r}, device="cpu")
+    return [token.sense for token in model.tag(text)], again.similarity("bank", "river"), model.facts()
 here = [tag(text) for text in texts]
 with multiprocessing.get_context("fork").Pool(2) as pool:
     assert pool.map(tag, texts) == here
@@ -205,7 +206,7 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
 
 def test_a_run_that_is_not_finished_is_named(tmp_path):
     (tmp_path / "run.json").write_text("{}")
-    with pytest.raises(UserError, match="is a run that is not finished"):
+    with pytest.raises(UserError, match="is an unfinished run: continue it with resume=True"):
         polylm.load(tmp_path)
 
 

@@ -25,7 +25,7 @@ def test_words_beside_senses(model, tmp_path, suffix):
 
 
 def test_what_cannot_be_drawn(model, tmp_path):
-    with pytest.raises(UserError, match="is no picture"):
+    with pytest.raises(UserError, match="is not a picture file"):
         plot_words(model.lexicon, ["bank"], tmp_path / "words.txt")
     with pytest.raises(UserError, match="is not a word"):
         plot_words(model.lexicon, ["zyzzyva"], tmp_path / "words.svg")

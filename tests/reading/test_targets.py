@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from polylm.errors import UserError
 from polylm.evaluation.instances import joined
 from polylm.reading.layers import ReadOut
-from polylm.reading.reader import read
+from polylm.reading.reader import Reader
 from polylm.reading.targets import Target, encode
 from polylm.reading.windows import OVERLAP, cut, spread, whole_text
 from polylm.symbols import MASK_ID
@@ -57,7 +57,7 @@ def test_unknown_lemma(model):
     encoded = encode([target("A [zyzzyva] sat.", "zyzzyva")], model.reader.pipeline, 24)
     assert not encoded.known[0]
     assert symbols(model, encoded)[encoded.position[0]] == "[UNK]"
-    q, y = read(model.network, encoded, output=True)
+    q, y = Reader(model.network).read(encoded, output=True)
     assert not q.any()
     assert y.any()  # the context is read all the same
 
@@ -127,14 +127,14 @@ def test_read_is_what_the_model_says(model):
     both = q_p**0.6 * q_d**0.4
     both /= both.sum()
     for source, expected in (("prediction", q_p), ("disambiguation", q_d), ("both", both)):
-        q, y = read(network, encoded, ReadOut(source))
+        q, y = Reader(network).read(encoded, ReadOut(source))
         np.testing.assert_allclose(q[0], expected.numpy(), atol=1e-6)
         assert y is None
     assert abs(q_p - q_d).max() > 1e-3
-    q, y = read(network, encoded, ReadOut(weight=0.25))
+    q, y = Reader(network).read(encoded, ReadOut(weight=0.25))
     quarter = q_p**0.25 * q_d**0.75
     np.testing.assert_allclose(q[0], (quarter / quarter.sum()).numpy(), atol=1e-6)
-    q, y = read(network, encoded, ReadOut("disambiguation"), output=True)
+    q, y = Reader(network).read(encoded, ReadOut("disambiguation"), output=True)
     np.testing.assert_allclose(q[0], q_d.numpy(), atol=1e-6)
     np.testing.assert_allclose(y[0], network.read(masked).y_p[0, place].detach().numpy(), atol=1e-5)
 
@@ -144,10 +144,12 @@ def test_batches_change_nothing(model, monkeypatch):
     lemmas = ["wait", "bank", "bank", "cold"] * 3
     instances = [target(text, lemma, "v") for text, lemma in zip(texts, lemmas, strict=True)]
     encoded = encode(instances, model.reader.pipeline, 24)
-    together, _ = read(model.network, encoded)
+    together, _ = Reader(model.network).read(encoded)
     monkeypatch.setattr("polylm.reading.reader.tokens_together", lambda device: 40)
-    few, _ = read(model.network, encoded)
-    alone = np.concatenate([read(model.network, encode([one], model.reader.pipeline, 24))[0] for one in instances])
+    few, _ = Reader(model.network).read(encoded)
+    alone = np.concatenate(
+        [Reader(model.network).read(encode([one], model.reader.pipeline, 24))[0] for one in instances]
+    )
     np.testing.assert_allclose(together, alone, atol=1e-5)
     np.testing.assert_allclose(few, alone, atol=1e-5)
 
@@ -160,7 +162,7 @@ def test_focuses_of_one_text_share_it(model):
     instances = [Target(text, start, start + len(word), word, "n") for word, start in zip(words, starts, strict=True)]
     encoded = encode(instances, model.reader.pipeline, 24)
     assert len(encoded.starts) == 2
-    q, _ = read(model.network, encoded, ReadOut("prediction"))
+    q, _ = Reader(model.network).read(encoded, ReadOut("prediction"))
     ids = torch.from_numpy(encoded.ids.astype(np.int64))[None]
     for turn in range(4):
         places = torch.from_numpy(encoded.position[turn::4])
@@ -175,7 +177,7 @@ def test_another_vocabulary_is_refused(model):
     from dataclasses import replace
 
     with pytest.raises(UserError, match="encode it with the vocabulary of the model"):
-        read(model.network, replace(encoded, n_words=7))
+        Reader(model.network).read(replace(encoded, n_words=7))
     with pytest.raises(UserError, match="no vocabulary"):
         encode([target("A [bank]", "bank")], TextPipeline(), 24)
 
@@ -187,7 +189,7 @@ def test_a_focus_that_is_no_word(model):
 
 def test_nothing(model):
     encoded = encode([], model.reader.pipeline, 24)
-    q, y = read(model.network, encoded, output=True)
+    q, y = Reader(model.network).read(encoded, output=True)
     assert (len(encoded), q.shape, y.shape) == (0, (0, 3), (0, 64))
 
 

@@ -5,8 +5,10 @@ import torch
 
 from polylm.corpus.shards import PreparedCorpus
 from polylm.errors import UserError
+from polylm.model.inventory import SenseInventory
 from polylm.symbols import LINE_ID, MASK_ID
 from polylm.training.batches import Batches, Text, _chances
+from polylm.training.distributed import Ranks
 from tests.shared.corpora import settings
 
 LENGTH = 22
@@ -16,20 +18,15 @@ def make(corpus, *, rank=0, n_ranks=1, **changes):
     prepared = PreparedCorpus(corpus)
     text = Text.load(prepared, changes.pop("held_out", 0.02), LENGTH, torch.device("cpu"))
     vocabulary, config = prepared.vocabulary(), settings(**changes)
-    predicted = torch.ones(len(vocabulary), dtype=torch.bool)
-    predicted[[0, MASK_ID, LINE_ID]] = False
     return Batches(
         text,
         config.batches,
         seed=config.seed,
         length=LENGTH,
-        n_words=len(vocabulary),
-        polysemous=torch.tensor(vocabulary.n_senses) > 1,
-        predicted=predicted,
+        inventory=SenseInventory(vocabulary.n_senses, excluded=[0, MASK_ID, LINE_ID]),
         device=torch.device("cpu"),
-        counts=torch.tensor(vocabulary.counts),
-        rank=rank,
-        n_ranks=n_ranks,
+        counts=vocabulary.counts,
+        ranks=Ranks(rank, n_ranks),
     )
 
 

@@ -57,7 +57,7 @@ def test_a_model_that_is_gone_on_from_keeps_its_shape():
     assert launch._shape("tiny", {}, network) == ("tiny", network.config)
     with pytest.raises(UserError, match="has max_length = 22: it cannot be 64"):
         launch._shape(None, {"max_length": 64}, network)
-    with pytest.raises(UserError, match="like tiny: leave size='large' away"):
+    with pytest.raises(UserError, match="like tiny: leave out size='large'"):
         launch._shape("large", {}, network)
 
 

@@ -260,7 +260,7 @@ def test_a_loss_that_is_no_number_stops_the_run(corpus, tmp_path):
     with torch.no_grad():
         ruined.run.state.model.bias[10] = torch.nan
     with pytest.raises(
-        UserError, match=r"the loss or its gradient is no number .* at step 10: .* good state is .*step-8"
+        UserError, match=r"the loss or its gradient is not a number .* at step 10: .* good state is .*step-8"
     ):
         ruined.train()
     assert checkpoints.latest(tmp_path / "run").name == "step-8"
@@ -393,14 +393,14 @@ def test_a_mean_of_few_targets_is_no_spike(corpus, tmp_path):
     assert losses.best == pytest.approx(6.0, abs=0.1)
     with pytest.raises(UserError, match=r"the loss rose to 8\.\d+, from 6\.0"):
         losses.check(Means(9.0, 0.0, 0.0, 1.0), 400, step=10, share=0.5)
-    with pytest.raises(UserError, match="is no number"):
+    with pytest.raises(UserError, match="is not a number"):
         losses.check(Means(float("nan"), 0.0, 0.0, 1.0), 1, step=10, share=0.5)
 
 
 def test_a_ruined_model_is_not_split(corpus, tmp_path):
     trainer = Trainer(corpus, tmp_path / "run", TINY, settings(log_every=1000), device="cpu")
     trainer.run.state.losses.add(torch.tensor([float("nan"), 0.0, 0.0, 1.0]))
-    with pytest.raises(UserError, match="is no number"):
+    with pytest.raises(UserError, match="is not a number"):
         split_run(trainer.run)
 
 

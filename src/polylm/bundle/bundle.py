@@ -65,11 +65,12 @@ class Bundle:
     def read(cls, folder: str | Path) -> "Bundle":
         """The bundle in a folder, every file checked."""
         folder = Path(folder)
-        description = _read_config(folder)
         try:
-            return cls._read(folder, description)
+            return cls._read(folder, _read_config(folder))
         except UserError:
             raise
+        except PermissionError as error:
+            raise UserError(f"{error.filename} may not be read: check its permissions") from None
         except (TypeError, ValueError, IndexError, KeyError, RuntimeError, AttributeError, OSError) as error:
             raise UserError(f"{folder} is not a whole model of polylm: {error}") from None
 
@@ -101,11 +102,15 @@ class Bundle:
         )
 
     def write(self, folder: str | Path, *, precision: Precision = "float32", card: str | None = None) -> None:
-        """Lay it into a folder; `card` is its README.md, by default what can be told of it."""
+        """Write it to a folder; `card` is its README.md, by default what can be told of it."""
         from safetensors.torch import save
 
         folder = Path(folder)
-        tensors = to_tensors(self.network, self.merge_tree, precision)
+        weights = save(to_tensors(self.network, self.merge_tree, precision))
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise UserError(f"{folder} is a file: name a folder to write to") from None
         files: dict[str, bytes] = {
             CARD: card.encode() if card is not None else self._card(precision),
             VOCABULARY: self.vocabulary.to_bytes(),
@@ -115,7 +120,7 @@ class Bundle:
             files[WORDLISTS] = self.wordlists.to_bytes(len(self.vocabulary))
         if self.training is not None:
             files[TRAINING] = _json(self.training)
-        files[WEIGHTS] = save(tensors)
+        files[WEIGHTS] = weights
         description: dict[str, Any] = {
             "format": FORMAT,
             "precision": precision,
@@ -127,10 +132,6 @@ class Bundle:
         }
         if self.merge_tree is not None:
             description["granularity"] = self.granularity
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError):
-            raise UserError(f"{folder} is a file: name a folder to write to") from None
         (folder / CONFIG).unlink(missing_ok=True)  # of a model that was there: until all is written there is none
         for name, data in files.items():
             write_bytes(folder / name, data)
@@ -148,8 +149,8 @@ class Bundle:
         lists = self.wordlists.select(kept.cpu().numpy())
         return replace(self, network=network, merge_tree=merge_tree, wordlists=lists, folder=None)
 
-    def facts(self) -> dict[str, object]:
-        """What can be told of it in numbers."""
+    def facts(self) -> dict[str, Any]:
+        """Key figures."""
         network, config, inventory = self.network, self.network.config, self.network.inventory
         return {
             "folder": None if self.folder is None else str(self.folder),
@@ -167,20 +168,17 @@ class Bundle:
 
     def _card(self, precision: str) -> bytes:
         """What a model says of itself where its maker says nothing more."""
-        model, config, inventory = self.network, self.network.config, self.network.inventory
-        layers = f"{config.n_layers_d} + {config.n_layers_p}" if config.disambiguation else str(config.n_layers_p)
-        n_parameters = sum(parameter.numel() for parameter in model.parameters())
-        dead = int(dead_senses(model).sum())
-        several, effective = inventory.poly_words, model.mean_effective_senses()
+        facts, dead = self.facts(), f"{int(dead_senses(self.network).sum()):,} hardly used"
+        layers = " + ".join(str(n) for n in facts["layers"] if n)
         return f"""# A sense-level language model
 
 Made by polylm, after PolyLM (Ansell, Bravo-Marquez and Pfahringer, EACL 2021).
 
 | | |
 |---|---|
-| words | {inventory.n_words:,}, {len(several):,} of them with several senses |
-| senses | {inventory.n_rows:,}; on average {effective:.2f} effective ones a word of several; {dead:,} hardly used |
-| network | {config.contextualizer}, d {config.d_model}, {layers} layers, {n_parameters:,} parameters |
+| words | {facts["words"]:,}, {facts["words_of_several_senses"]:,} of them with several senses |
+| senses | {facts["senses"]:,}; on average {facts["effective_senses"]:.2f} effective ones a word of several; {dead} |
+| network | {facts["contextualizer"]}, d {facts["d_model"]}, {layers} layers, {facts["parameters"]:,} parameters |
 | stored in | {precision} |
 """.encode()
 
@@ -191,16 +189,12 @@ def is_bundle(folder: Path) -> bool:
 
 
 def read_training(folder: Path) -> dict[str, Any] | None:
-    """The facts of the training run, if there was one."""
+    """The facts of the training run, if there was one and they can be read."""
     try:
         facts = json.loads((folder / TRAINING).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):
         return None
-    except ValueError:
-        facts = None
-    if not isinstance(facts, dict):
-        raise UserError(f"{folder / TRAINING} is damaged: remove it")
-    return facts
+    return facts if isinstance(facts, dict) else None
 
 
 def _json(values: Mapping[str, Any]) -> bytes:
@@ -215,9 +209,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
         description = json.loads(path.read_bytes())
     except FileNotFoundError:
         if (folder / RUN).is_file():
-            raise UserError(
-                f"{folder} is a run that is not finished: go on training with {{resume}}", resume=True
-            ) from None
+            raise UserError(f"{folder} is an unfinished run: continue it with {{resume}}", resume=True) from None
         raise UserError(f"{folder} holds no model: it has no {CONFIG}") from None
     except ValueError:
         raise UserError(f"{path} is damaged") from None
@@ -234,7 +226,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def _check_files(folder: Path, sums: object) -> None:
     if not isinstance(sums, dict) or any(Path(name).name != name for name in sums):
-        raise UserError(f"{folder / CONFIG} is damaged: its list of files is none")
+        raise UserError(f"{folder / CONFIG} is damaged: its list of files is invalid")
     for name, sha256 in sums.items():
         if name == CARD:  # people write into it
             continue
@@ -244,7 +236,5 @@ def _check_files(folder: Path, sums: object) -> None:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
         except FileNotFoundError:
             raise UserError(f"{path} is missing") from None
-        except PermissionError:
-            raise UserError(f"{path} may not be read: check its permissions") from None
         if found != sha256:
             raise UserError(f"{path} is not the file that was saved: its sha256 is not the one in {CONFIG}")

@@ -14,9 +14,9 @@ app = typer.Typer(help="Measure how fast things are on this machine.", no_args_i
 
 @app.command()
 def train(
-    data: Annotated[Path | None, typer.Argument(help="A prepared corpus; by default words drawn by lot.")] = None,
+    data: Annotated[Path | None, typer.Argument(help="A prepared corpus; random words by default.")] = None,
     size: Annotated[str, typer.Option(help="Which sizes: tiny,small,base,large.")] = "",
-    seconds: Annotated[float, typer.Option(help="To measure each for.")] = 4.0,
+    seconds: Annotated[float, typer.Option(help="Seconds for each measurement.")] = 4.0,
     device: DeviceName = "auto",
     as_json: Json = False,
 ) -> None:
@@ -40,9 +40,9 @@ def train(
 
 @app.command()
 def tag(
-    text: Annotated[Path | None, typer.Argument(help="A text file; by default words drawn by lot.")] = None,
+    text: Annotated[Path | None, typer.Argument(help="A text file; random words by default.")] = None,
     model: ModelDir = None,
-    seconds: Annotated[float, typer.Option(help="To measure each for.")] = 10.0,
+    seconds: Annotated[float, typer.Option(help="Seconds for each measurement.")] = 10.0,
     precision: Annotated[Literal["auto", "float32", "bfloat16"], typer.Option(help="What to compute in.")] = "auto",
     device: DeviceName = "auto",
     as_json: Json = False,

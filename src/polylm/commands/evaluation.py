@@ -12,7 +12,7 @@ from polylm.errors import UserError
 
 
 def score(
-    task: Annotated[Literal["semeval2010", "semeval2013"], typer.Argument(help="Whose measures.")],
+    task: Annotated[Literal["semeval2010", "semeval2013"], typer.Argument(help="Which task's measures to use.")],
     key: Annotated[Path, typer.Argument(help="The answers of a system, in the official format.")],
     gold: Annotated[Path, typer.Argument(help="The gold key.")],
     as_json: Json = False,
@@ -60,7 +60,7 @@ def eval_(
     request = Request(dataset, data, semcor, wordnet)
     if out is not None:
         if not request.has_key:
-            raise UserError("WiC has no key files: leave --out away")
+            raise UserError("WiC has no key files: leave out --out")
         check_writable(out)
     task = request.read()  # before the model: a wrong path shows at once
     import polylm

@@ -15,18 +15,18 @@ def prepare(
         typer.Argument(help="Text, .gz, .bz2, .xz, .zst or .bz3 files, or folders of them.", metavar="FILE..."),
     ],
     out: Annotated[Path, typer.Option(help="The folder to write.")],
-    workers: Annotated[int | None, typer.Option(help="Processes; by default one a core.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of processes; one per core by default.")] = None,
     engine: Annotated[Literal["local", "ray"], typer.Option(help="This machine, or a Ray cluster.")] = "local",
     min_count: Annotated[
-        str | None, typer.Option(help="Least count of a word: N, or N/M a million words; by default 0.17/M.")
+        str | None, typer.Option(help="Minimum count of a word: N, or N/M for N per million words; 0.17/M by default.")
     ] = None,
     poly_count: Annotated[
-        str | None, typer.Option(help="Least count of a word of several senses: N or N/M; by default 6.7/M.")
+        str | None, typer.Option(help="Minimum count of a word with several senses: N or N/M; 6.7/M by default.")
     ] = None,
-    senses: Annotated[int | None, typer.Option(help="Senses of a word that has several; by default 8.")] = None,
+    senses: Annotated[int | None, typer.Option(help="Senses of a word that has several; 8 by default.")] = None,
     senses_file: Annotated[Path | None, typer.Option(help="Numbers of senses: word<TAB>n a line.")] = None,
     focus: Annotated[Path | None, typer.Option(help="Words, one a line, always in and with several senses.")] = None,
-    max_words: Annotated[int | None, typer.Option(help="Keep at most so many words.")] = None,
+    max_words: Annotated[int | None, typer.Option(help="Keep at most this many words.")] = None,
     surface: Surface = False,
     tagger: TaggerName = "english",
     errors: Annotated[

@@ -144,7 +144,7 @@ def info(
     model: ModelDir = None,
     as_json: Json = False,
 ) -> None:
-    """Say what a model is: its size, its granularity, and its card."""
+    """Describe a model: its size, its granularity, and its card."""
     import polylm
     from polylm.bundle.bundle import CARD
 

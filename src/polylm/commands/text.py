@@ -45,7 +45,7 @@ def tag(
         Literal["text", "conllu"] | None,
         typer.Option(
             "--format",
-            help="Plain text, or CoNLL-U, whose words are kept, but not its tags and lemmas; by default by the name.",
+            help="Plain text, or CoNLL-U (words are kept, tags and lemmas are not); by default, by the file name.",
         ),
     ] = None,
     paragraphs: Annotated[
@@ -53,7 +53,7 @@ def tag(
         typer.Option("--paragraphs", help="Read lines together up to an empty one: for text with hard line breaks."),
     ] = False,
     at_once: Annotated[
-        bool, typer.Option("--at-once", help="Answer each line when it is there: for pipes that wait; slower.")
+        bool, typer.Option("--at-once", help="Answer each line as soon as it arrives, for interactive pipes; slower.")
     ] = False,
     device: DeviceName = "auto",
     as_json: Json = False,
@@ -66,7 +66,7 @@ def tag(
     if kind is None:
         kind = "conllu" if text.endswith((".conllu", ".conll")) else "text"
     if kind == "conllu" and as_json:
-        raise UserError("CoNLL-U is written as CoNLL-U: leave --json away")
+        raise UserError("CoNLL-U is written as CoNLL-U: leave out --json")
     if kind == "conllu" and (paragraphs or at_once):
         raise UserError("CoNLL-U has sentences: --paragraphs and --at-once are for plain text")
     loaded = polylm.load(model, device=device, granularity=granularity)

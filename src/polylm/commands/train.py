@@ -15,12 +15,12 @@ def train(
     data: Annotated[Path, typer.Argument(help="A folder made by polylm prepare.")],
     out: Annotated[Path, typer.Option(help="The folder of the run, and of the model at its end.")],
     size: Annotated[
-        Literal["tiny", "small", "base", "large"] | None, typer.Option(help="How large a model; base if nothing else.")
+        Literal["tiny", "small", "base", "large"] | None, typer.Option(help="Model size; base by default.")
     ] = None,
     budget: Annotated[str | None, typer.Option(help="Time to train for: 25m, 90s, 1h30m.")] = None,
     steps: Annotated[int | None, typer.Option(help="Or a number of steps.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run, if there is one.")] = False,
-    init: Annotated[Path | None, typer.Option(help="Go on from this model instead of from nothing.")] = None,
+    init: Annotated[Path | None, typer.Option(help="Continue from this model instead of starting afresh.")] = None,
     config: Annotated[Path | None, typer.Option(help="JSON with settings of the run and the model.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="One setting: name=value; may be repeated.", metavar="NAME=VALUE")
@@ -33,7 +33,9 @@ def train(
     evaluate_on: Annotated[
         Path | None, typer.Option("--evaluate", help="A file as for `polylm eval jsonl`, scored now and then.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Visit every branch in seconds, keep nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Try every stage for a few seconds and keep nothing.")
+    ] = False,
     device: DeviceName = "auto",
     as_json: Json = False,
 ) -> None:

@@ -71,7 +71,7 @@ class Chunk:
                 return [arrays[name] for name in names]
         except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
             self.path.unlink()
-            raise UserError(f"{self.path} was damaged and is deleted: run it again") from None
+            raise UserError(f"{self.path} was damaged and has been deleted: run it again") from None
 
 
 def _strings(table: NDArray[Any]) -> list[str]:

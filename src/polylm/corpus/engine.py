@@ -62,7 +62,7 @@ def local(workers: int | None = None) -> Engine:
                         'do so below `if __name__ == "__main__":`; with one worker no process is started'
                     ) from None
                 raise UserError(
-                    "a worker process was killed, most likely for want of memory: use fewer workers ({workers}); "
+                    "a worker process was killed, most likely because memory ran out: use fewer workers ({workers}); "
                     "the same call goes on from here",
                     workers=None,
                 ) from None

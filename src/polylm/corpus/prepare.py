@@ -304,6 +304,6 @@ def _told_about_disk(out: Path) -> Iterator[None]:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         raise UserError(
-            f"there is no room left to write to {out} ({error.strerror}): make room and run it again, "
-            "it goes on from where it stopped"
+            f"there is no room left to write to {out} ({error.strerror}): free some space and run it again; "
+            "it continues where it stopped"
         ) from None

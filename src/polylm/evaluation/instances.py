@@ -1,11 +1,11 @@
 """What the test sets have in common: focus words in context, and a gold key."""
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from polylm.errors import UserError
+from polylm.evaluation.datasets import how_to_get
 from polylm.evaluation.keys import Key
 from polylm.reading.targets import Target
 
@@ -28,7 +28,7 @@ class Instance:
 
     def as_target(self) -> Target:
         """What is to be read."""
-        return Target(self.text, self.start, self.end, self.lemma, self.pos)
+        return Target(self.text, self.start, self.end, self.lemma, self.pos, self.id)
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,10 @@ def read_lines(path: Path) -> list[str]:
         raise UserError(f"{path}, line {number}: this is not UTF-8 text") from None
 
 
-def needed(instances: list[Instance], path: Path, home: str) -> list[Instance]:
+def check_any(instances: list[Instance], path: Path, dataset: str) -> None:
     """A data set has instances."""
     if not instances:
-        raise UserError(f"{path} holds no instances. {home}")
-    return instances
+        raise UserError(f"{path} holds no instances. {how_to_get(dataset)}")
 
 
 def joined(before: str, focus: str, after: str) -> tuple[str, int, int]:
@@ -87,11 +86,11 @@ def offset_instance(element: ElementTree.Element, path: Path) -> Instance:
     return Instance(name, lemma, pos, text, start, end)
 
 
-def find_folder(folder: str | Path, *, home: Callable[[], str], has: str) -> Path:
+def find_folder(folder: str | Path, dataset: str, *, has: str) -> Path:
     """A folder of data; where it is not there, or not what it should be, the sentence says how to get it."""
     path = Path(folder)
     if not path.is_dir():
-        raise UserError(f"there is no folder {path}. {home()}")
+        raise UserError(f"there is no folder {path}. {how_to_get(dataset)}")
     if not (path / has).exists():
-        raise UserError(f"{path} does not hold the data set: it has no {has}. {home()}")
+        raise UserError(f"{path} does not hold the data set: it has no {has}. {how_to_get(dataset)}")
     return path

@@ -62,8 +62,8 @@ class Packed:
             dataset = WSIDataset(described["name"], described["task"], instances, described["gold"])
             return cls(dataset, Windows(**{**values, "n_words": int(values["n_words"])}))
         except (ValueError, KeyError, TypeError, AttributeError, OSError, EOFError, zipfile.BadZipFile) as error:
-            what = "there is no file" if isinstance(error, FileNotFoundError) else "this is no packed test set:"
-            raise UserError(f"{what} {path}") from None
+            is_missing = isinstance(error, FileNotFoundError)
+            raise UserError(f"there is no file {path}" if is_missing else f"{path} is not a packed test set") from None
 
     def evaluate(
         self,
@@ -76,13 +76,12 @@ class Packed:
         report: Report | None = None,
     ) -> Evaluation:
         """What a network makes of it."""
-        from polylm.evaluation.systems import labelled, merged
+        from polylm.evaluation.systems import labelled
         from polylm.reading.layers import ReadOut
-        from polylm.reading.reader import read
+        from polylm.reading.reader import Reader
         from polylm.senses.merge_tree import checked_granularity
 
         granularity = checked_granularity(granularity, merge_tree)
-        q, _ = read(network, self.windows, ReadOut.of(read_out).of_network(network), report=report)
-        q = merged(q, self.windows, merge_tree, granularity)
-        probs = labelled(q, self.windows, network.inventory, self.dataset.instances)
+        q, _ = Reader(network).read(self.windows, ReadOut.of(read_out), report=report)
+        probs = labelled(q, self.windows, network.inventory, self.dataset.instances, merge_tree, granularity)
         return judge(self.dataset, probs, baselines=baselines)

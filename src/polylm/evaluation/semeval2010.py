@@ -8,7 +8,8 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from polylm.errors import UserError
-from polylm.evaluation.instances import Instance, WSIDataset, find_folder, needed, parse_xml
+from polylm.evaluation.datasets import how_to_get
+from polylm.evaluation.instances import Instance, WSIDataset, check_any, find_folder, parse_xml
 from polylm.evaluation.keys import read_key
 from polylm.text.lemmatizer import lemmas_of
 from polylm.text.tokenizer import tokenize
@@ -19,15 +20,13 @@ _FORMS = {"lay": "lie", "lah": "lie", "figger": "figure", "figgered": "figure"} 
 
 def read(folder: str | Path) -> WSIDataset:
     """The test set as the organisers distribute it: `test_data/` and `evaluation/` side by side."""
-    from polylm.evaluation.datasets import how_to_get
-
-    root = find_folder(folder, home=lambda: how_to_get("semeval2010"), has="test_data")
-    gold = find_folder(root, home=lambda: how_to_get("semeval2010"), has=GOLD) / GOLD
+    root = find_folder(folder, "semeval2010", has="test_data")
+    gold = find_folder(root, "semeval2010", has=GOLD) / GOLD
     paths = sorted((root / "test_data").glob("*/*.xml"))
     if not paths:
         raise UserError(f"{root / 'test_data'} holds no XML files. {how_to_get('semeval2010')}")
     instances = [_instance(element, path) for path in paths for element in parse_xml(path)]
-    needed(instances, root / "test_data", how_to_get("semeval2010"))
+    check_any(instances, root / "test_data", "semeval2010")
     return WSIDataset("semeval2010", "semeval2010", instances, read_key(gold))
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from polylm.errors import UserError
-from polylm.evaluation.instances import Instance, WSIDataset, find_folder, joined, needed, offset_instance, parse_xml
+from polylm.evaluation.datasets import how_to_get
+from polylm.evaluation.instances import Instance, WSIDataset, check_any, find_folder, joined, offset_instance, parse_xml
 from polylm.evaluation.keys import read_key
 
 GOLD = "keys/gold/all.key"
@@ -21,27 +22,23 @@ TRIAL = "data/semeval-2013-task-10-trial-data.xml"  # the organisers' own name
 
 def read(folder: str | Path) -> WSIDataset:
     """The test set as the organisers distribute it, from the Senseval-2 file where it is there."""
-    from polylm.evaluation.datasets import how_to_get
-
-    root = find_folder(folder, home=lambda: how_to_get("semeval2013"), has=GOLD)
+    root = find_folder(folder, "semeval2013", has=GOLD)
     if (root / SENSEVAL2).exists():
         instances = read_senseval2(root / SENSEVAL2)
     elif (root / XML).is_dir():
         instances = read_offsets(root / XML)
     else:
         raise UserError(f"{root} holds neither {SENSEVAL2} nor {XML}. {how_to_get('semeval2013')}")
-    needed(instances, root / "contexts", how_to_get("semeval2013"))
+    check_any(instances, root / "contexts", "semeval2013")
     return WSIDataset("semeval2013", "semeval2013", instances, read_key(root / GOLD))
 
 
 def read_trial(folder: str | Path) -> WSIDataset:
     """The trial data, against the mean ratings."""
-    from polylm.evaluation.datasets import how_to_get
-
     for file in (TRIAL_GOLD, TRIAL):
-        root = find_folder(folder, home=lambda: how_to_get("semeval2013-trial"), has=file)
+        root = find_folder(folder, "semeval2013-trial", has=file)
     instances = [offset_instance(element, root / TRIAL) for element in parse_xml(root / TRIAL)]
-    needed(instances, root / TRIAL, how_to_get("semeval2013-trial"))
+    check_any(instances, root / TRIAL, "semeval2013-trial")
     return WSIDataset("semeval2013-trial", "semeval2013", instances, read_key(root / TRIAL_GOLD))
 
 

@@ -47,44 +47,48 @@ class PolyLMSystem:
         return self.reader.encode([instance.as_target() for instance in instances], report=self.reading)
 
     def read(self, windows: Windows, *, output: bool = False) -> Readings:
-        """Distributions (n, k), senses that are one at the granularity added up; and y^P (n, d), if asked for."""
-        q, y_p = self.reader.read(windows, self.read_out, output=output, report=self.report)
-        return Readings(merged(q, windows, self.lexicon.merge_tree, self.granularity), y_p)
+        """Distributions (n, k) over all senses; and y^P (n, d), if asked for."""
+        return self.reader.read(windows, self.read_out, output=output, report=self.report)
+
+    def merged(self, q: NDArray[np.float32], windows: Windows) -> NDArray[np.float32]:
+        """Distributions with the senses added up that are one at the granularity."""
+        return merged(q, windows, self.lexicon.merge_tree, self.granularity)
 
     def sense_probs(self, instances: Sequence[Instance]) -> list[dict[str, float]]:
         """Labels are `lemma.pos.k`, k the number of the sense: bank.n.3 is bank#3."""
         windows = self.encode(instances)
-        return labelled(self.read(windows).q, windows, self.reader.network.inventory, instances)
+        return self.labelled(self.read(windows).q, windows, instances, self.granularity)
 
     def labelled(
         self, q: NDArray[np.float32], windows: Windows, instances: Sequence[Instance], granularity: float
     ) -> list[dict[str, float]]:
-        """Distributions (n, k) that were read before, at any granularity."""
-        together = merged(q, windows, self.lexicon.merge_tree, granularity)
-        return labelled(together, windows, self.reader.network.inventory, instances)
+        """The same for distributions that were read before, at any granularity."""
+        inventory = self.reader.network.inventory
+        return labelled(q, windows, inventory, instances, self.lexicon.merge_tree, granularity)
 
 
 def merged(
     q: NDArray[np.float32], windows: Windows, tree: "MergeTree | None", granularity: float
 ) -> NDArray[np.float32]:
     """Distributions (n, k) with the senses that count as one at this granularity added up."""
-    if tree is None or granularity >= 1:
-        return q
-    return tree.merge_arrays(np.maximum(windows.target, 0), q, granularity)
+    return q if tree is None else tree.merge_arrays(np.maximum(windows.target, 0), q, granularity)
 
 
 def labelled(
-    q: NDArray[np.float32], windows: Windows, inventory: "SenseInventory", instances: Sequence[Instance]
+    q: NDArray[np.float32],
+    windows: Windows,
+    inventory: "SenseInventory",
+    instances: Sequence[Instance],
+    tree: "MergeTree | None",
+    granularity: float,
 ) -> list[dict[str, float]]:
-    """Distributions (n, k) with the names of the senses, most probable first; nothing for unknown lemmas."""
+    """Distributions (n, k), merged, with the names of the senses, most probable first; nothing for unknown lemmas."""
     tables = inventory.first, inventory.n_senses, inventory.numbers
     first, counts, numbers = (table.cpu().tolist() for table in tables)
     answers: list[dict[str, float]] = []
-    for row, target, known, instance in zip(q, windows.target.tolist(), windows.known, instances, strict=True):
-        if not known:
-            answers.append({})
-            continue
-        names = numbers[first[target] : first[target] + counts[target]]
+    rows = zip(merged(q, windows, tree, granularity), windows.target.tolist(), instances, strict=True)
+    for row, target, instance in rows:
+        names = numbers[first[target] : first[target] + counts[target]] if target >= 0 else []
         pairs = sorted(zip(row[: len(names)].tolist(), names, strict=True), key=lambda pair: (-pair[0], pair[1]))
         answers.append({f"{instance.target}.{number}": probability for probability, number in pairs if probability > 0})
     return answers

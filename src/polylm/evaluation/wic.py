@@ -45,9 +45,7 @@ class WiCResult:
 
 def read_pairs(folder: str | Path) -> dict[str, Pairs]:
     """The three splits; one without gold labels is left out."""
-    from polylm.evaluation.datasets import how_to_get
-
-    root = find_folder(folder, home=lambda: how_to_get("wic"), has="train/train.data.txt")
+    root = find_folder(folder, "wic", has="train/train.data.txt")
     return {split: _split(root, split) for split in SPLITS if (root / split / f"{split}.gold.txt").exists()}
 
 
@@ -59,6 +57,7 @@ def evaluate(pairs: dict[str, Pairs], system: "PolyLMSystem") -> WiCResult:
     windows = system.encode(instances)
     q, y = system.read(windows, output=True)
     assert y is not None
+    q = system.merged(q, windows)
     first, second = slice(0, None, 2), slice(1, None, 2)
     norms = np.linalg.norm(y, axis=1)
     cosine = (y[first] * y[second]).sum(axis=1) / np.maximum(norms[first] * norms[second], 1e-12)

@@ -16,6 +16,7 @@ import numpy as np
 
 from polylm.archives import texts_of
 from polylm.errors import UserError
+from polylm.evaluation.datasets import how_to_get
 from polylm.evaluation.instances import Instance, find_folder, parse_xml, read_lines
 from polylm.wordnet import SS_TYPE
 
@@ -67,7 +68,8 @@ def evaluate(
         if (instance.lemma, instance.pos) in useful
     ]
     asked = [i for labelled in datasets.values() for i in labelled.instances if (i.lemma, i.pos) in useful]
-    q = system.read(system.encode([*(instance for instance, _ in training), *asked])).q
+    windows = system.encode([*(instance for instance, _ in training), *asked])
+    q = system.merged(system.read(windows).q, windows)
     counts: dict[tuple[str, str], dict[str, Any]] = defaultdict(lambda: defaultdict(float))
     for (instance, sense), row in zip(training, q, strict=False):
         counts[instance.lemma, instance.pos][sense] = counts[instance.lemma, instance.pos][sense] + row
@@ -120,12 +122,10 @@ def _most_frequent(senses: Sequence[str], counts: Mapping[str, int]) -> str:
 
 def read_framework(folder: str | Path) -> dict[str, Labelled]:
     """The five data sets."""
-    from polylm.evaluation.datasets import how_to_get
-
     root = Path(folder)
     if root.name != "Evaluation_Datasets" and (root / "Evaluation_Datasets").is_dir():
         root = root / "Evaluation_Datasets"
-    root = find_folder(root, home=lambda: how_to_get("wsd"), has="senseval2")
+    root = find_folder(root, "wsd", has="senseval2")
     return {name: read_labelled(root / name / name) for name in DATASETS if (root / name).is_dir()}
 
 
@@ -196,15 +196,13 @@ _ATTRIBUTE = re.compile(r"(\w+)=([^\s>]+)")
 
 def find_beside(folder: str | Path, name: str) -> Path:
     """A file or folder whose name begins so, in a folder or the two above it."""
-    from polylm.evaluation.datasets import how_to_get
-
     here = Path(folder).absolute()
     for place in (here, here.parent, here.parent.parent):
         found = sorted(path for path in place.iterdir() if path.name.lower().startswith(name))
         if found:
             return found[0]
     raise UserError(
-        f"there is no {name} in {folder} or beside it: name it ({{{name}}}). {how_to_get(name)}", **{name: None}
+        f"there is no {name} in {folder} or beside it: say where it is ({{{name}}}). {how_to_get(name)}", **{name: None}
     )
 
 

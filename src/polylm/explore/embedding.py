@@ -45,7 +45,7 @@ class Embedder:
         its place, all without the component that they share. So occurrences of one sense differ, as their contexts do.
         Of a word that the model does not know there is only what could stand in its place.
         """
-        vector: NDArray[np.float32] = self._vectors([self.focus(text, span, ReadOut.of(read_out))])[0]
+        vector: NDArray[np.float32] = self._vectors([self._focus(text, span, ReadOut.of(read_out))])[0]
         return vector
 
     def embed_many(
@@ -84,9 +84,9 @@ class Embedder:
         """
         if topn < 1:
             raise UserError(f"topn must be at least 1, not {topn}")
-        focus = self.focus(text, span, ReadOut.of(read_out))
+        focus = self._focus(text, span, ReadOut.of(read_out))
         inventory, index = self.reader.network.inventory, self.lexicon.index
-        cosines = torch.from_numpy(self.lexicon.vectors.vectors @ self.meaning(focus))
+        cosines = torch.from_numpy(self.lexicon.vectors.vectors @ self._meaning(focus))
         likely_and_near = self._expected([focus])[0] * (NEARNESS * cosines).exp()
         weights = torch.zeros(inventory.n_words, dtype=torch.float64)
         weights.index_add_(0, inventory.word_of_sense.cpu()[index.of_words], likely_and_near.double())
@@ -99,7 +99,7 @@ class Embedder:
             (words[i], round(v, 4)) for v, i in zip(best.values.tolist(), best.indices.tolist(), strict=True) if v > 0
         ]
 
-    def focus(self, text: str, span: Span | None = None, read_out: ReadOut = BOTH) -> Focus:
+    def _focus(self, text: str, span: Span | None = None, read_out: ReadOut = BOTH) -> Focus:
         """The word in brackets, or at `span`."""
         read_out = read_out.of_network(self.reader.network)
         (focus,) = self._read([text_of([marked(text, span)], self.reader.pipeline)], read_out)
@@ -132,11 +132,11 @@ class Embedder:
 
     def _vectors(self, focuses: Sequence[Focus]) -> NDArray[np.float32]:
         """(n, d) of length one."""
-        vectors = np.stack([self.meaning(focus) for focus in focuses]) + GAP * self._gaps(focuses)
+        vectors = np.stack([self._meaning(focus) for focus in focuses]) + GAP * self._gaps(focuses)
         unit: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         return unit
 
-    def meaning(self, focus: Focus) -> NDArray[np.float32]:
+    def _meaning(self, focus: Focus) -> NDArray[np.float32]:
         """(d,) the mixture of its senses, as a direction; zeros for a word that the model does not know."""
         vectors = self.lexicon.vectors
         if focus.word is None:

@@ -10,7 +10,7 @@ import torch
 
 from polylm.bundle.bundle import Bundle
 from polylm.bundle.weights import Precision
-from polylm.device import Device, choose_device
+from polylm.device import Device, choose_device, one_thread_in_forks
 from polylm.errors import UserError
 from polylm.explore.embedding import Embedder
 from polylm.explore.tagging import Tagger
@@ -45,6 +45,7 @@ class Model(Tagger, Embedder):
             network, merge_tree = copy.deepcopy((bundle.network, bundle.merge_tree))
             bundle = replace(bundle, network=network, merge_tree=merge_tree)
         self.bundle, self.precision = bundle, precision
+        one_thread_in_forks()
         self.device = choose_device(device)
         network = bundle.network.to(self.device).eval()
         network.compute_dtype = _compute_dtype(precision, self.device, network)
@@ -108,9 +109,9 @@ class Model(Tagger, Embedder):
         """
         return self.lexicon.senses([word], granularity=granularity, topn=topn, as_is=as_is)[0]
 
-    def tree(self, word: str) -> Tree:
+    def tree(self, word: str, *, as_is: bool = False) -> Tree:
         """How the senses of a word merge as the granularity falls."""
-        return self.lexicon.tree(word)
+        return self.lexicon.tree(word, as_is=as_is)
 
     def label(self, key: str | None) -> str:
         """What a sense of several is like: three words that are near to it, or that could stand for it."""
@@ -132,7 +133,7 @@ class Model(Tagger, Embedder):
 
     def facts(self) -> dict[str, object]:
         """What can be told of it in numbers."""
-        at_this = {"senses_at_this_granularity": self.lexicon.index.n_heads(self.granularity)}
+        at_this = {"senses_at_this_granularity": sum(self.lexicon.index.n_heads(self.granularity))}
         return {**self.bundle.facts(), **at_this, "granularity": self.granularity}
 
     def prune(self, least: float = 0.01) -> "Model":

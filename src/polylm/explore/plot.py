@@ -70,7 +70,8 @@ def plot_text(tagger: Tagger, text: str, out: str | Path) -> None:
         left = 0.0
         for key, probability in token.distribution.items():
             parts = split_key(key)
-            colour = f"C{((parts.number if parts else 1) - 1) % 10}"
+            assert parts is not None
+            colour = f"C{(parts.number - 1) % 10}"
             axis.barh(place, probability, left=left, color=colour, edgecolor="white", height=0.7)
             if probability > 0.12:
                 label = f"{key} {lexicon.labels([key])[0]}" if probability > 0.35 else key
@@ -195,7 +196,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
 
 def _picture(out: str | Path) -> Path:
     if Path(out).suffix.lower() not in SUFFIXES:
-        raise UserError(f"{out} is no picture: its name must end with {', '.join(SUFFIXES)}")
+        raise UserError(f"{out} is not a picture file: its name must end with {', '.join(SUFFIXES)}")
     return Path(out)
 
 

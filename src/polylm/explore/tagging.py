@@ -12,7 +12,7 @@ from polylm.errors import UserError
 from polylm.reading.layers import BOTH, Layers, ReadOut
 from polylm.reading.reader import Reader
 from polylm.senses.lexicon import Lexicon, several
-from polylm.text.pipeline import Tokens
+from polylm.text.pipeline import Tokens, Word
 
 T = TypeVar("T")
 TEXTS = 1 << 16  # ids of texts that are sorted together
@@ -83,7 +83,7 @@ class Tagger:
         granularity: float | None,
     ) -> Iterator[list[TaggedToken]]:
         if not _is_list(texts):
-            raise UserError(f"texts are a list, a column or a generator of strings, not {type(texts).__name__}")
+            raise UserError(f"texts must be a list, a column or a generator of strings, not {type(texts).__name__}")
         read_out = ReadOut.of(read_out).of_network(self.reader.network)
         return self._groups(texts, complaint, read_out, self.lexicon.at(granularity))
 
@@ -119,18 +119,18 @@ class Tagger:
             raise wrong
 
     def _named(self, texts: list[Tokens], read_out: ReadOut, granularity: float) -> Iterator[list[TaggedToken]]:
-        merge_tree = self.lexicon.merge_tree
-        for tokens, q in zip(texts, self.reader.texts(texts, read_out), strict=True):
-            numbers = tokens.ids[tokens.id_of_word]
-            if granularity < 1 and merge_tree is not None and len(q):
-                q = merge_tree.merge_arrays(numbers, q, granularity)  # noqa: PLW2901
-            yield [
-                self._token(tokens, index, number, row)
-                for index, (number, row) in enumerate(zip(numbers, q, strict=True))
-            ]
+        numbers = [tokens.ids[tokens.id_of_word] for tokens in texts]
+        q = self.reader.texts(texts, read_out)
+        if self.lexicon.merge_tree is not None:
+            q = self.lexicon.merge_tree.merge_arrays(np.concatenate(numbers), q, granularity)
+        first = 0
+        for tokens, own in zip(texts, numbers, strict=True):
+            rows = zip(tokens.words, own.tolist(), q[first : first + len(own)], strict=True)
+            first += len(own)
+            yield [self._token(word, number, row) for word, number, row in rows]
 
-    def _token(self, tokens: Tokens, index: int, number: int, q: NDArray[np.float32]) -> TaggedToken:
-        word, senses = tokens.words[index], self.lexicon.index
+    def _token(self, word: Word, number: int, q: NDArray[np.float32]) -> TaggedToken:
+        senses = self.lexicon.index
         sense, probability, distribution = None, None, {}
         if senses.is_word[number]:
             keys = senses.keys(number)

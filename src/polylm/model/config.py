@@ -1,4 +1,4 @@
-"""ModelConfig: everything about a model's shape and losses, with one dial for its size."""
+"""ModelConfig: everything about a model's shape and losses, with a name for each size."""
 
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Self

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from polylm.device import one_thread_if_forked
 from polylm.errors import UserError
 from polylm.model.polylm import PolyLM
 from polylm.reading.layers import BOTH, ReadOut
@@ -27,59 +26,18 @@ class Readings(NamedTuple):
     y_p: NDArray[np.float32] | None  # (n, d) y^P where the word is masked, if it was asked for
 
 
-def read(
-    network: PolyLM,
-    windows: Windows,
-    read_out: ReadOut = BOTH,
-    *,
-    whole: bool = False,
-    output: bool = False,
-    report: Report | None = None,
-) -> Readings:
-    """The places of windows. `whole`: they are all words of their texts. `output`: y^P too (not of whole texts)."""
-    if windows.n_words != network.inventory.n_words:
-        raise UserError(
-            f"the text was encoded with {windows.n_words} words and the model has {network.inventory.n_words}: "
-            "encode it with the vocabulary of the model"
-        )
-    device = network.embeddings.device
-    was_training = network.training
-    network.eval()
-    q = np.zeros((len(windows), network.inventory.max_senses), dtype=np.float32)
-    y_p = np.zeros((len(windows), network.config.d_model), dtype=np.float32) if output else None
-    done = 0
-    for batch in windows.batches(tokens_together(device)):
-        ids, row = (torch.from_numpy(array).to(device) for array in (batch.ids, batch.row))
-        position = torch.from_numpy(windows.position[batch.members]).to(device)
-        segments = None if batch.segments is None else torch.from_numpy(batch.segments).to(device)
-        if whole:
-            found = sense_distributions(network, ids, MASK_ID, read_out=read_out, segments=segments)
-            q[batch.members] = _numpy(found[row, position])
-        else:
-            reading = read_places(
-                network, ids, row, position, MASK_ID, read_out=read_out, segments=segments, output=output
-            )
-            q[batch.members] = _numpy(reading.q)
-            if y_p is not None and reading.y_p is not None:
-                y_p[batch.members] = _numpy(reading.y_p)
-        done += len(batch.members)
-        if report:
-            report(done, len(windows))
-    network.train(was_training)
-    q[~windows.known] = 0
-    return Readings(q, y_p)
-
-
-def _numpy(tensor: torch.Tensor) -> NDArray[np.float32]:
-    array: NDArray[np.float32] = tensor.float().cpu().numpy()
-    return array
-
-
 class Reader:
-    """A network with the text pipeline that belongs to it."""
+    """A network, and the text pipeline that belongs to it where there is text to read."""
 
-    def __init__(self, network: PolyLM, pipeline: "TextPipeline") -> None:
-        self.network, self.pipeline = network, pipeline
+    def __init__(self, network: PolyLM, pipeline: "TextPipeline | None" = None) -> None:
+        self.network, self._pipeline = network, pipeline
+
+    @property
+    def pipeline(self) -> "TextPipeline":
+        """How text is read."""
+        if self._pipeline is None:
+            raise ValueError("this reader has no text pipeline: it reads windows alone")
+        return self._pipeline
 
     @property
     def length(self) -> int:
@@ -91,13 +49,11 @@ class Reader:
         """How many ids make a batch."""
         return tokens_together(self.network.embeddings.device)
 
-    def texts(self, texts: Sequence["Tokens"], read_out: ReadOut = BOTH) -> list[NDArray[np.float32]]:
-        """(words, k) the senses of every word of each text."""
-        n_words = self.network.inventory.n_words
-        windows = cut(map(whole_text, texts), self.length, n_words)
-        q = self.read(windows, read_out, whole=True).q
-        ends = np.cumsum([len(text.words) for text in texts])
-        return np.split(q, ends[:-1]) if len(texts) else []
+    def texts(self, texts: Sequence["Tokens"], read_out: ReadOut = BOTH) -> NDArray[np.float32]:
+        """(words, k) the senses of every word of all texts, one after the other."""
+        return self.read(
+            cut(map(whole_text, texts), self.length, self.network.inventory.n_words), read_out, whole=True
+        ).q
 
     def places(self, texts: Sequence[Text], read_out: ReadOut = BOTH) -> tuple[Windows, Readings]:
         """Some places of texts that are encoded already, with y^P."""
@@ -117,6 +73,41 @@ class Reader:
         output: bool = False,
         report: Report | None = None,
     ) -> Readings:
-        """What the network makes of windows."""
-        one_thread_if_forked()
-        return read(self.network, windows, read_out, whole=whole, output=output, report=report)
+        """The places of windows. `whole`: they are all words of their texts. `output`: y^P too (not of whole texts)."""
+        n_words = self.network.inventory.n_words
+        if windows.n_words != n_words:
+            raise UserError(
+                f"the text was encoded with {windows.n_words} words and the model has {n_words}: "
+                "encode it with the vocabulary of the model"
+            )
+        device = self.network.embeddings.device
+        was_training = self.network.training
+        self.network.eval()
+        q = np.zeros((len(windows), self.network.inventory.max_senses), dtype=np.float32)
+        y_p = np.zeros((len(windows), self.network.config.d_model), dtype=np.float32) if output else None
+        done = 0
+        for batch in windows.batches(tokens_together(device)):
+            ids, row = (torch.from_numpy(array).to(device) for array in (batch.ids, batch.row))
+            position = torch.from_numpy(windows.position[batch.members]).to(device)
+            segments = None if batch.segments is None else torch.from_numpy(batch.segments).to(device)
+            if whole:
+                found = sense_distributions(self.network, ids, MASK_ID, read_out=read_out, segments=segments)
+                q[batch.members] = _numpy(found[row, position])
+            else:
+                reading = read_places(
+                    self.network, ids, row, position, MASK_ID, read_out=read_out, segments=segments, output=output
+                )
+                q[batch.members] = _numpy(reading.q)
+                if y_p is not None and reading.y_p is not None:
+                    y_p[batch.members] = _numpy(reading.y_p)
+            done += len(batch.members)
+            if report:
+                report(done, len(windows))
+        self.network.train(was_training)
+        q[~windows.known] = 0
+        return Readings(q, y_p)
+
+
+def _numpy(tensor: torch.Tensor) -> NDArray[np.float32]:
+    array: NDArray[np.float32] = tensor.float().cpu().numpy()
+    return array

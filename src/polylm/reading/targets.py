@@ -36,6 +36,7 @@ class Target:
     end: int
     lemma: str | None = None  # none: what the pipeline reads
     pos: str = ""
+    name: str = ""  # what a complaint calls it
 
 
 def marked(text: str, span: tuple[int, int] | None = None) -> Target:
@@ -134,7 +135,7 @@ def _exact_word(tokens: "Tokens", target: Target) -> int:
     word = tokens.words[index]
     if word.start < target.start or word.end > target.end:
         said = target.text[target.start : target.end]
-        raise UserError(f"{said!r} cuts through a word: mark {word.text!r} as a whole")
+        raise UserError(f"{said!r} cuts through a word: mark all of {word.text!r}")
     if not is_word(word.text):
         raise UserError(f"{word.text!r} is not a word")
     return index
@@ -144,7 +145,7 @@ def _word_of_lemma(tokens: "Tokens", target: Target) -> int:
     """The word of the target; of several (a quotation mark, a compound) the one that can have the lemma."""
     first = tokens.word_at(target.start)
     if first is None:
-        raise UserError(f"there is no word at character {target.start} of {target.text[:60]!r}")
+        raise UserError(f"{target.name}: there is no word at character {target.start} of its text")
     inside = [first]
     while inside[-1] + 1 < len(tokens.words) and tokens.words[inside[-1] + 1].start < target.end:
         inside.append(inside[-1] + 1)

@@ -5,10 +5,10 @@ from functools import cached_property
 
 import torch
 
-from polylm.errors import UnknownKeyError
 from polylm.model.polylm import PolyLM
 from polylm.senses.keys import make_key, split_key, word_of
 from polylm.senses.merge_tree import MergeTree
+from polylm.senses.vectors import unknown_key
 from polylm.text.lemmatizer import is_word
 from polylm.text.vocabulary import Vocabulary
 
@@ -22,6 +22,7 @@ class SenseIndex:
         self.first: list[int] = inventory.first.tolist()  # of each word, its first row
         self.n_senses: list[int] = inventory.n_senses.tolist()  # and how many it has
         self.numbers: list[int] = inventory.numbers.tolist()  # of each row, the 3 of bank#3
+        self._n_heads: tuple[float, list[int]] = (-1.0, [])
         self._word_of_row: list[int] = inventory.word_of_sense.tolist()
 
     @cached_property
@@ -59,14 +60,14 @@ class SenseIndex:
         """The row that a key names, in capitals too."""
         known: list[str] = []
         for form in (key, key.lower()):
-            parts = split_key(form)
-            word = None if parts is None else self.vocabulary.get(parts.word)
-            if parts is not None and word is not None:
-                for row in self.rows(word):
-                    if self.numbers[row] == parts.number:
-                        return row
-                known = self.keys(word)
-        raise UnknownKeyError(f"{key} is not a sense" + (f"; {word_of(key)} has {', '.join(known)}" if known else ""))
+            word, parts = self.vocabulary.get(word_of(form)), split_key(form)
+            if word is None:
+                continue
+            for row in self.rows(word):
+                if parts is not None and self.numbers[row] == parts.number:
+                    return row
+            known = self.keys(word)
+        raise unknown_key(key, known, self.words())
 
     def is_ambiguous(self, key: str) -> bool:
         """Whether a sense is one of several."""
@@ -86,11 +87,15 @@ class SenseIndex:
         heads = self.merge_tree.representatives(granularity)
         return (heads == torch.arange(len(heads)))[self.of_words]
 
-    def n_heads(self, granularity: float) -> int:
-        """How many senses there are at a granularity, of all symbols."""
+    def n_heads(self, granularity: float) -> list[int]:
+        """How many senses each word has at a granularity."""
         if self.merge_tree is None or granularity >= 1:
-            return self.network.inventory.n_rows
-        return len(self.merge_tree.representatives(granularity).unique())  # type: ignore[no-untyped-call]
+            return self.n_senses
+        if self._n_heads[0] != granularity:  # people choose one and leave it
+            heads = self.merge_tree.representatives(granularity).unique()  # type: ignore[no-untyped-call]
+            words = self.network.inventory.word_of_sense.cpu()[heads]
+            self._n_heads = granularity, torch.bincount(words, minlength=len(self.first)).tolist()
+        return self._n_heads[1]
 
     def groups(self, word: int, granularity: float) -> list[tuple[list[int], float]]:
         """The rows of a word that are one at a granularity, the commonest first, and the share of each group."""

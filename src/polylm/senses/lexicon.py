@@ -94,7 +94,7 @@ class Lexicon:
 
         Of the name of a sense, bank#2, it alone. `as_is`: a form has senses of its own, not its lemma's.
         """
-        several(words, "senses", "give a list")
+        several(words, "senses", "put a single word in a list")
         granularity = self.at(granularity)
         resolved = self.lookup.every(words, as_is=as_is)
         grouped = [
@@ -116,7 +116,9 @@ class Lexicon:
 
     def n_senses(self, word: str, *, granularity: float | None = None) -> int:
         """How many senses a word has, as it stands."""
-        return len(set(self.index.heads(self.lookup(word, as_is=True).number, self.at(granularity))))
+        number = self.vocabulary.get(word)  # of a token it is one of these
+        number = self.lookup(word, as_is=True).number if number is None else number
+        return self.index.n_heads(self.at(granularity))[number]
 
     def tree(self, word: str, *, as_is: bool = False) -> Tree:
         """How the senses of a word merge as the granularity falls."""
@@ -132,7 +134,7 @@ class Lexicon:
         several(keys, "labels", "use label for one sense")
         new = [key for key in dict.fromkeys(keys) if key is not None and key not in self._labels]
         found = dict.fromkeys(new, "")
-        ambiguous = [key for key in new if self.index.is_ambiguous(key)]  # complains of what is no key
+        ambiguous = [key for key in new if self.index.is_ambiguous(key)]  # rejects unknown keys
         if self.wordlists.labels is not None:
             for key in ambiguous:
                 found[key] = " ".join(self._words(self.wordlists.labels[self.index.row(key)]))
@@ -195,7 +197,7 @@ class Lexicon:
 
     def word_directions(self, words: Sequence[str]) -> NDArray[np.float32]:
         """(n, d) what the model reads of each word before it is disambiguated, as `vectors` are: comparable."""
-        several(words, "word_directions", "give a list")
+        several(words, "word_directions", "put a single word in a list")
         with torch.no_grad():
             every = self.network.word_vectors().float().cpu()
         chosen = every[[one.number for one in self.lookup.every(words, as_is=True)]]

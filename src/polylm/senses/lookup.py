@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from polylm.errors import UnknownKeyError, UserError
 from polylm.senses.index import SenseIndex
-from polylm.senses.keys import split_key
+from polylm.senses.keys import is_key, word_of
 from polylm.senses.vectors import suggestion
 from polylm.text.lemmatizer import is_word, lemmas_of
 from polylm.text.pipeline import TextPipeline
@@ -46,11 +46,10 @@ class Lookup:
         """
         if not isinstance(typed, str):
             raise UserError(f"a word is a string, not {type(typed).__name__}")
-        parts = split_key(typed)
-        if parts is not None and typed not in self.vocabulary:  # C# may be a word
+        if is_key(typed) and typed not in self.vocabulary:  # C#7 may be a word
             row = self.index.row(typed)
             key = self.index.key(row)
-            word = key.rpartition("#")[0]
+            word = word_of(key)
             return Resolved(typed, word, self.vocabulary[word], key, word)
         number = self._nearest(typed)
         form = self.vocabulary.words[number]

@@ -1,4 +1,4 @@
-"""Which senses of a word are one: confusion counted on text, merged as far as a dial says.
+"""Which senses of a word are one: confusion counted on text, merged as far as a granularity says.
 
 Over the occurrences of a word let G_st = E[q_s q_t] and n_s = E[q_s]. Two senses are confused when they are used alike,
 c = G_st / sqrt(G_ss G_tt), and share occurrences more often than by chance, l = G_st / (n_s n_t). The pair with the
@@ -143,7 +143,9 @@ class MergeTree:
     def merge_arrays(
         self, words: NDArray[np.integer[Any]], q: NDArray[np.float32], granularity: float
     ) -> NDArray[np.float32]:
-        """The same for numpy's arrays."""
+        """The same for numpy's arrays; at 1 nothing is merged."""
+        if granularity >= 1:
+            return q
         found = self.merge(torch.from_numpy(words.astype(np.int64)), torch.from_numpy(q), granularity)
         array: NDArray[np.float32] = found.numpy()
         return array

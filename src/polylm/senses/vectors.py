@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from polylm.device import one_thread_if_forked
 from polylm.errors import UnknownKeyError, UserError
 from polylm.senses.geometry import common
 from polylm.senses.keys import word_of
@@ -54,7 +53,9 @@ class SenseVectors:
         for form in (key, key.lower()):
             if form in self.key_to_index:
                 return self.key_to_index[form]
-        raise UnknownKeyError(self._unknown(key))
+        word = word_of(key)
+        own = [other for other in self.keys if word_of(other) in (word, word.lower())]
+        raise unknown_key(key, own, map(word_of, self.keys))
 
     def similarity(self, a: str, b: str) -> float:
         """The cosine of two senses."""
@@ -77,7 +78,6 @@ class SenseVectors:
         self, rows: Sequence[int], topn: int = 10, *, among: "Tensor | None" = None
     ) -> list[list[tuple[str, float]]]:
         """The same for many rows at once."""
-        one_thread_if_forked()
         found: list[list[tuple[str, float]]] = []
         every = torch.from_numpy(self.vectors)
         half = every.bfloat16() if len(rows) >= MANY and _half_is_faster() else None
@@ -129,14 +129,6 @@ class SenseVectors:
                 break
         return found
 
-    def _unknown(self, key: str) -> str:
-        word = word_of(key)
-        own = [other for other in self.keys if word_of(other) in (word, word.lower())]
-        if own:
-            return f"{key} is not a sense; {word} has {', '.join(own)}"
-        known = dict.fromkeys(map(word_of, self.keys))
-        return f"{word!r} is not a word that the model has senses of{suggestion(word.lower(), known)}"
-
     def to_gensim(self) -> Any:
         """gensim's KeyedVectors of the same directions."""
         try:
@@ -163,6 +155,14 @@ def _half_is_faster() -> bool:
         left @ right
         seconds.append(time.perf_counter() - began)
     return seconds[1] < 0.6 * seconds[0]
+
+
+def unknown_key(key: str, own: Sequence[str], words: Iterable[str]) -> UnknownKeyError:
+    """What there is instead: senses of the word, or words like it."""
+    word = word_of(key)
+    if own:
+        return UnknownKeyError(f"{key} is not a sense; {word} has {', '.join(own)}")
+    return UnknownKeyError(f"{word!r} is not a word that the model has senses of{suggestion(word.lower(), words)}")
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

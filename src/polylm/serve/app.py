@@ -31,7 +31,9 @@ from polylm.senses.lexicon import Lexicon
 STATIC = Path(__file__).parent / "static"
 MAX_TEXT = 20_000  # characters
 MAX_BODY = 1_000_000  # bytes of a request
-Dial = Annotated[float | None, Query(ge=0, le=1, description="1 keeps every sense apart; by default the model's own.")]
+Granularity = Annotated[
+    float | None, Query(ge=0, le=1, description="1 keeps every sense apart; by default the model's own.")
+]
 Word = Annotated[str, Query(max_length=200)]
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -140,7 +142,9 @@ def create_app(model: Model) -> FastAPI:
 
     @app.get("/api/senses")
     @careful
-    def senses(word: Word, granularity: Dial = None, topn: Annotated[int, Query(ge=1, le=50)] = 8) -> dict[str, Any]:
+    def senses(
+        word: Word, granularity: Granularity = None, topn: Annotated[int, Query(ge=1, le=50)] = 8
+    ) -> dict[str, Any]:
         """The senses of a word: shares, neighbours, and a place for each on a little map."""
         resolved = lexicon.lookup(word)
         found = lexicon.senses([resolved.word], granularity=granularity, topn=topn, as_is=True)[0]
@@ -154,7 +158,7 @@ def create_app(model: Model) -> FastAPI:
     @careful
     def plot(
         word: Annotated[list[str], Query(min_length=1, max_length=20, description="Words, each with its own word=.")],
-        granularity: Dial = None,
+        granularity: Granularity = None,
         around: Annotated[int, Query(ge=0, le=20, description="Neighbours of each sense.")] = 4,
     ) -> list[dict[str, Any]]:
         """The senses of some words and their neighbours on a plane, from -1 to 1; `own` are the words' senses."""
@@ -198,14 +202,14 @@ def check_port(host: str, port: int) -> str:
     try:
         family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError):
-        raise UserError(f"{host!r} is no address of this machine: choose another {{host}}", host=None) from None
+        raise UserError(f"{host!r} is not an address of this machine: choose another {{host}}", host=None) from None
     try:
         with socket.create_server((host, port), family=family):
             pass
     except (OSError, OverflowError) as error:
         why = "it is in use" if getattr(error, "errno", None) == errno.EADDRINUSE else getattr(error, "strerror", error)
         raise UserError(
-            f"{host}:{port} cannot be listened on, {why}: choose another {{port}} or {{host}}", port=None, host=None
+            f"cannot listen on {host}:{port}: {why}; choose another {{port}} or {{host}}", port=None, host=None
         ) from None
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 

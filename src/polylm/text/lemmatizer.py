@@ -10,7 +10,8 @@ import importlib.util
 import re
 import sys
 from functools import cache
-from typing import Any, NamedTuple
+from threading import Lock
+from typing import Any
 
 from polylm.errors import UserError
 
@@ -55,7 +56,7 @@ class Lemmatizer:
     def __init__(self, max_remembered: int = 500_000) -> None:
         self._lemmas: dict[tuple[str, str], str] = dict(_IRREGULAR)
         self._max_remembered = max_remembered
-        self._lemminflect = _lemminflect().lemmas
+        self._lemminflect = _lemminflect()[0]
 
     def __call__(self, word: str, tag: str) -> tuple[str, str | None]:
         """The lemma, and the marker if the tag is one of an inflection."""
@@ -89,14 +90,14 @@ def lemmas_of(word: str, pos: str) -> tuple[str, ...]:
     """Every lemma that a form may have as a noun (n), verb (v), adjective (j or a) or adverb (r)."""
     if pos not in _POS:
         return ()
-    found: tuple[str, ...] = _lemminflect().lemmas.getAllLemmas(word.lower(), _POS[pos]).get(_POS[pos], ())
+    found: tuple[str, ...] = _lemminflect()[0].getAllLemmas(word.lower(), _POS[pos]).get(_POS[pos], ())
     return found
 
 
 def forms_of(lemma: str) -> tuple[str, ...]:
     """A lemma and every form that it may have in a text."""
-    inflections: dict[str, tuple[str, ...]] = _lemminflect().forms.getAllInflections(lemma)
-    regular = _lemminflect().forms.getAllInflectionsOOV(lemma, "NOUN") if not inflections else {}
+    inflections: dict[str, tuple[str, ...]] = _lemminflect()[1].getAllInflections(lemma)
+    regular = _lemminflect()[1].getAllInflectionsOOV(lemma, "NOUN") if not inflections else {}
     return tuple(dict.fromkeys((lemma, *(form for own in (*inflections.values(), *regular.values()) for form in own))))
 
 
@@ -116,28 +117,24 @@ def regular_forms(word: str) -> set[str]:
     return forms
 
 
-class _Lemminflect(NamedTuple):
-    """The two classes of lemminflect, each made once."""
-
-    lemmas: Any
-    forms: Any
+_LOADING = Lock()
 
 
 @cache
-def _lemminflect() -> _Lemminflect:
-    """lemminflect without its `__init__`, which would load spaCy, some seconds of it, only to hook itself in."""
-    stand_in = "lemminflect" not in sys.modules
-    if stand_in:
-        spec = importlib.util.find_spec("lemminflect")
-        if spec is None:
-            raise UserError("lemminflect is not installed: pip install lemminflect")
-        sys.modules["lemminflect"] = importlib.util.module_from_spec(spec)
-    try:
-        lemmatizer, inflections = map(importlib.import_module, _CLASSES)
-    finally:
-        if stand_in:  # whoever imports lemminflect later has it whole
-            del sys.modules["lemminflect"]
-    return _Lemminflect(lemmatizer.Lemmatizer(), inflections.Inflections())
-
-
-_CLASSES = ("lemminflect.core.Lemmatizer", "lemminflect.core.Inflections")
+def _lemminflect() -> tuple[Any, Any]:
+    """lemminflect's two classes without its `__init__`, which would load spaCy, some seconds, to hook itself in."""
+    with _LOADING:
+        stand_in = "lemminflect" not in sys.modules
+        if stand_in:
+            spec = importlib.util.find_spec("lemminflect")
+            if spec is None:
+                raise UserError("lemminflect is not installed: pip install lemminflect")
+            sys.modules["lemminflect"] = importlib.util.module_from_spec(spec)
+        try:
+            lemmatizer, inflections = (
+                importlib.import_module(f"lemminflect.core.{name}") for name in ("Lemmatizer", "Inflections")
+            )
+        finally:
+            if stand_in:  # whoever imports lemminflect later has it whole
+                sys.modules.pop("lemminflect", None)
+        return lemmatizer.Lemmatizer(), inflections.Inflections()

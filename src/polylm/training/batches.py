@@ -5,7 +5,7 @@ devices, of which each takes its rows. So a run that was stopped goes on as if i
 one would have seen.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +14,10 @@ from torch import Tensor
 
 from polylm.corpus.shards import PreparedCorpus
 from polylm.errors import UserError
+from polylm.model.inventory import SenseInventory
 from polylm.symbols import LINE_ID, MASK_ID, SPECIAL
 from polylm.training.config import BatchConfig
+from polylm.training.distributed import Ranks
 
 _BLOCK = 8192  # ids that are held out together
 _READ_ROWS = 256  # windows that are read at a time where nothing is learned
@@ -93,21 +95,18 @@ class Batches:
         *,
         seed: int,
         length: int,
-        n_words: int,
-        polysemous: Tensor,
-        predicted: Tensor,
+        inventory: SenseInventory,
         device: torch.device,
-        counts: Tensor | None = None,
-        rank: int = 0,
-        n_ranks: int = 1,
+        counts: Sequence[int] | None = None,
+        ranks: Ranks = Ranks(),  # noqa: B008  (it cannot be changed)
     ) -> None:
-        self.text, self.config, self.length, self.n_words = text, config, length, n_words
-        self.seed = seed
-        self.device, self.rank, self.n_ranks = device, rank, n_ranks
-        self.polysemous, self.predicted = polysemous.to(device), predicted.to(device)  # (V,) bool
+        self.text, self.config, self.length, self.seed, self.device = text, config, length, seed, device
+        self.n_words, self.rank, self.n_ranks = inventory.n_words, ranks.rank, ranks.n_ranks
+        self.set_senses(inventory)
+        self.predicted = inventory.predicted[inventory.first].to(device)  # (V,)
         self.chances = _chances(config.subsample, counts, self.predicted)
         self.n_rows = max(config.batch_tokens // length, 1)
-        parts = n_ranks * config.accumulate
+        parts = self.n_ranks * config.accumulate
         if self.n_rows % parts:
             raise UserError(
                 f"a batch of {self.n_rows} windows cannot be cut into {parts} equal parts: change batch_tokens"
@@ -119,9 +118,9 @@ class Batches:
         if self.n_windows < 1:
             raise UserError("the text is shorter than one window: prepare more of it")
 
-    def set_senses(self, polysemous: Tensor) -> None:
+    def set_senses(self, inventory: SenseInventory) -> None:
         """Which words have several senses now: after the split others do."""
-        self.polysemous = polysemous.to(self.device)
+        self.polysemous = (inventory.n_senses > 1).to(self.device)  # (V,)
 
     def generator(self, *numbers: int) -> torch.Generator:
         """One stream for each purpose and step."""
@@ -224,12 +223,12 @@ class Batches:
             yield (words, _segments(words)) if self.config.respect_lines else words
 
 
-def _chances(subsample: float | None, counts: Tensor | None, predicted: Tensor) -> Tensor | None:
+def _chances(subsample: float | None, counts: Sequence[int] | None, predicted: Tensor) -> Tensor | None:
     """(V,) how often a word is a target beside others, as word2vec chooses its words; none: all alike."""
     if subsample is None or counts is None:
         return None
-    counts = counts.to(predicted.device).float() * predicted
-    frequency = counts / counts.sum().clamp(min=1)
+    own = torch.as_tensor(counts).to(predicted.device).float() * predicted
+    frequency = own / own.sum().clamp(min=1)
     return (subsample / frequency.clamp(min=1e-12)).sqrt().clamp(max=1)
 
 

@@ -88,7 +88,7 @@ class MachineConfig(_Record):
     checkpoint_steps: int | None = _number(None, least=1)
     keep: int = _number(2, above=0)  # checkpoints
     log_every: int = _number(10, above=0)  # steps
-    evaluate_every: float = _share(0.05, above=0)  # share of the run between held-out evaluations
+    evaluate_every: float = _number(0.05, above=0)  # share of the run between held-out evaluations
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class TrainConfig(_Record):
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.steps is None) == (self.seconds is None):
-            raise UserError("a run has one budget: a number of steps, or a time")
+            raise UserError("a run has one budget: give exactly one of steps and seconds")
 
     @classmethod
     def flat(cls, **values: Any) -> "TrainConfig":

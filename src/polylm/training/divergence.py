@@ -1,4 +1,4 @@
-"""Is the run still learning? A loss that is no number, or leaps up, stops it; no such state is saved or split."""
+"""Is the run still learning? A loss that is not a number, or leaps up, stops it; no such state is saved or split."""
 
 import math
 from pathlib import Path
@@ -39,7 +39,7 @@ class LossWatch:
         self._window.append(losses)
 
     def look(self, step: int, share: float, ranks: Ranks) -> Means | None:
-        """Means since the last look, if there was a step; the run stops if they are no numbers, or far too high."""
+        """Means since the last look, if there was a step; the run stops if they are not numbers, or far too high."""
         if not self._window:
             return None
         means, n_steps = torch.stack(self._window).mean(dim=0), len(self._window)
@@ -53,7 +53,7 @@ class LossWatch:
         """Stop the run if there is reason to."""
         lm, norm = means.lm, means.gradient
         if not (math.isfinite(lm) and math.isfinite(norm)):
-            self._stop(f"or its gradient is no number ({lm}, {norm})", step)
+            self._stop(f"or its gradient is not a number ({lm}, {norm})", step)
         # Means of few targets vary by chance: they are put together until there are enough.
         self._loss, self._steps = self._loss + lm * n_steps, self._steps + n_steps
         if self._steps * self.targets_per_step < ENOUGH:

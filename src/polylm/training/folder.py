@@ -36,7 +36,10 @@ def is_finished(out: Path) -> bool:
 
 def summary_of(out: Path) -> dict[str, Any]:
     """The summary of a run that is done."""
-    return read_training(out) or {}
+    summary = read_training(out)
+    if summary is None:
+        raise UserError(f"{out / TRAINING} is damaged: remove it, and {{resume}} ends the run again", resume=True)
+    return summary
 
 
 def settings_before(out: Path) -> dict[str, Any]:

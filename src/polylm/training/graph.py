@@ -14,25 +14,25 @@ from torch import Tensor
 from polylm.training.batches import Batch
 
 WARM_UP = 3
+Work = Callable[[list[Batch]], Tensor]
 
 
 class StepGraph:
     """Calls `work(batches)`, which gives a tensor; recorded after a few calls."""
 
-    def __init__(self, work: Callable[[list[Batch]], Tensor]) -> None:
-        self._work = work
+    def __init__(self) -> None:
         self._calls = 0
         self._graph: torch.cuda.CUDAGraph | None = None
         self._batches: list[Batch] = []
         self._result = torch.zeros(0)
 
-    def __call__(self, batches: list[Batch]) -> Tensor:
-        """A step with these batches."""
+    def __call__(self, work: Work, batches: list[Batch]) -> Tensor:
+        """A step with these batches. `work` is not kept: who calls this would never be let go."""
         if self._graph is None and self._calls < WARM_UP:
             self._calls += 1
-            return self._warm(batches)
+            return self._warm(work, batches)
         if self._graph is None:
-            self._record(batches)
+            self._record(work, batches)
         else:
             for mine, new in zip(self._batches, batches, strict=True):
                 _copy(mine, new)
@@ -40,21 +40,21 @@ class StepGraph:
         self._graph.replay()
         return self._result.clone()
 
-    def _warm(self, batches: list[Batch]) -> Tensor:
+    def _warm(self, work: Work, batches: list[Batch]) -> Tensor:
         """On a stream of its own, as recording will be."""
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            result = self._work(batches)
+            result = work(batches)
         torch.cuda.current_stream().wait_stream(stream)
         return result
 
-    def _record(self, batches: list[Batch]) -> None:
+    def _record(self, work: Work, batches: list[Batch]) -> None:
         self._batches = [_cloned(batch) for batch in batches]
         torch.cuda.empty_cache()  # the recording has a pool of its own
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            self._result = self._work(self._batches)
+            self._result = work(self._batches)
         self._graph = graph
 
 

@@ -5,6 +5,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,19 +75,11 @@ class TrainRequest:
         config = TrainConfig.flat(**chosen)
         evaluate = None if self.evaluate is None else self.evaluate(model_config.max_length)
         callbacks = Callbacks(evaluate=evaluate, watch=self.watch)
+        begin = partial(Trainer, self.data, device=kind, init=network, callbacks=callbacks)
         try:
             if self.dry_run:
-                return _dry_run(self.data, model_config, config, kind, network, callbacks)
-            return Trainer(
-                self.data,
-                self.out,
-                model_config,
-                config,
-                device=kind,
-                resume=self.resume,
-                init=network,
-                callbacks=callbacks,
-            ).train()
+                return _dry_run(begin, model_config, config)
+            return begin(self.out, model_config, config, resume=self.resume).train()
         finally:
             distributed.stop()
 
@@ -107,7 +100,7 @@ def _shape(size: str | None, given: dict[str, Any], network: PolyLM | None) -> t
     """The size whose defaults are right, and the shape; a model that is gone on from has its own."""
     if network is None:
         size = size or "base"
-        defaults_for(size, "cpu")  # complains of what is no size
+        defaults_for(size, "cpu")  # rejects unknown sizes
         return size, getattr(ModelConfig, size)(**given)
     own = network.config
     for name, value in given.items():
@@ -119,37 +112,25 @@ def _shape(size: str | None, given: dict[str, Any], network: PolyLM | None) -> t
     like = min(RATES, key=lambda name: abs(getattr(ModelConfig, name)().d_model - own.d_model))
     if size not in (None, like):
         raise UserError(
-            f"the model to go on from ({{init}}) has a size of its own, like {like}: leave {{size}} away",
+            f"the model to go on from ({{init}}) has a size of its own, like {like}: leave out {{size}}",
             init=None,
             size=size,
         )
     return like, own
 
 
-def _dry_run(
-    data: Path,
-    model_config: ModelConfig,
-    config: TrainConfig,
-    kind: str,
-    init: PolyLM | None,
-    callbacks: Callbacks,
-) -> dict[str, Any]:
+def _dry_run(begin: Callable[..., Trainer], shape: ModelConfig, config: TrainConfig) -> dict[str, Any]:
     """A few steps of everything: both phases, the split, evaluation, a checkpoint, taking it up again, the end."""
     small = config.with_changes(
-        batch_tokens=8 * model_config.max_length * config.batches.accumulate,
-        compile=False,
-        log_every=1,
-        checkpoint_steps=3,
-        split_vectors=8,
-        confusion_tokens=1024,
-        substitute_tokens=1024,
+        batch_tokens=8 * shape.max_length * config.batches.accumulate,
+        **{"compile": False, "log_every": 1, "checkpoint_steps": 3, "split_vectors": 8},
+        **{"confusion_tokens": 1024, "substitute_tokens": 1024},
     )
     with tempfile.TemporaryDirectory() as place:
-        out = Path(place) / "run"
-        begun = Trainer(data, out, model_config, small, device=kind, init=init, callbacks=callbacks)
+        begun = begin(Path(place) / "run", shape, small)
         begun.stop_after = 4
         begun.train()
-        return Trainer(data, out, model_config, small, device=kind, resume=True, init=init, callbacks=callbacks).train()
+        return begin(Path(place) / "run", shape, small, resume=True).train()
 
 
 def _network_for(model: Path, data: Path) -> PolyLM:

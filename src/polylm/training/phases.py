@@ -25,7 +25,7 @@ def split_run(run: Run) -> dict[str, Any]:
     state.phase = 2
     state.adopt(model)
     state.optimizer.load(split_state(moments, model))
-    run.batches.set_senses(model.inventory.n_senses > 1)
+    run.batches.set_senses(model.inventory)
     after, seconds = run.held_out_nll(), time.monotonic() - started
     state.clock.pause(state.step, run.ranks)
     state.split_at = state.share

@@ -1,7 +1,7 @@
 """One step of training: a function of the state and a batch."""
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import nullcontext
 
 import torch
@@ -35,7 +35,7 @@ class Step:
                 )
         can_record = state.compiled and device.type == "cuda" and ranks.n_ranks == 1
         can_record &= all(getattr(part, "static", False) for part in encoders)
-        self._work: Callable[[list[Batch]], Tensor] = StepGraph(self._compute) if can_record else self._compute
+        self._graph = StepGraph() if can_record else None
 
     def __call__(self, batches: Iterable[Batch], now: Values) -> Tensor:
         """(lm, distinctness, match, gradient norm), left on the device until somebody looks."""
@@ -45,14 +45,15 @@ class Step:
         self._r.fill_(now.r)
         self._lambda.fill_(now.lambda_m)
         state.optimizer.set_rate(now.rate)
-        result = self._work(list(batches))
+        parts = list(batches)
+        result = self._compute(parts) if self._graph is None else self._graph(self._compute, parts)
         state.update_means()
         self.is_new = False
         return result
 
     def forget_recording(self) -> None:
         """Let go of a recorded step and its memory."""
-        self._work = self._compute
+        self._graph = None
 
     def _compute(self, batches: list[Batch]) -> Tensor:
         """What a step does with its batch: nothing here depends on numbers that the processor would have to know."""

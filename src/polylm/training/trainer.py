@@ -68,7 +68,18 @@ class Trainer:
         found = checkpoints.latest(out) if resume else None
         if found is not None:
             state.restore(*checkpoints.load(found), model_config, inventory)
-        batches = _batches(corpus, config, model_config.max_length, vocabulary.counts, state.model, place, ranks)
+        length = model_config.max_length
+        text = Text.load(corpus, config.batches.held_out, length, place)
+        batches = Batches(
+            text,
+            config.batches,
+            seed=config.seed,
+            length=length,
+            inventory=state.model.inventory,
+            device=place,
+            counts=vocabulary.counts,
+            ranks=ranks,
+        )
         self.run = Run(
             out=out,
             config=config,
@@ -121,6 +132,7 @@ class Trainer:
             clock.start()
         while state.share < 1:
             if state.phase == 1 and state.share >= run.config.senses.phase_one:
+                del self.step  # with what was recorded, and the model of the first phase
                 record_split(split_run(run), self._log, is_first=run.ranks.is_first)
                 self.step = Step(state, run.ranks)
             now, is_new = values(run.config, state.share, state.split_at), self.step.is_new
@@ -142,6 +154,7 @@ class Trainer:
             saving(run)
             if state.step == self.stop_after:
                 return {}
+        del self.step
         return finish(run, self._log)
 
 
@@ -157,28 +170,3 @@ def _new_model(
             "its vocabulary, or train anew"
         )
     return init
-
-
-def _batches(
-    corpus: PreparedCorpus,
-    config: TrainConfig,
-    length: int,
-    counts: list[int],
-    model: PolyLM,
-    device: torch.device,
-    ranks: distributed.Ranks,
-) -> Batches:
-    inventory = model.inventory
-    return Batches(
-        Text.load(corpus, config.batches.held_out, length, device),
-        config.batches,
-        seed=config.seed,
-        length=length,
-        n_words=inventory.n_words,
-        polysemous=inventory.n_senses > 1,
-        predicted=inventory.predicted[inventory.first],
-        device=device,
-        counts=torch.tensor(counts),
-        rank=ranks.rank,
-        n_ranks=ranks.n_ranks,
-    )
