@@ -253,3 +253,14 @@ def test_a_model_half_written_over_another_is_none(model, tmp_path, monkeypatch)
     (tmp_path / "config.json").write_text(whole)  # as if it had not been removed
     with pytest.raises(UserError, match="is not the file that was saved"):
         Bundle.read(tmp_path)
+
+
+def test_other_peoples_files_are_not_written_over(model, tmp_path):
+    (tmp_path / "README.md").write_text("# My project")
+    with pytest.raises(UserError, match=r"holds other files \(README.md\): name a new folder"):
+        bundle_of(model).write(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+    with pytest.raises(UserError, match="has no name"):
+        bundle_of(model).write("")
+    with pytest.raises(UserError, match="is a file: name the folder of a model"):
+        Bundle.read(tmp_path / "README.md")

@@ -51,3 +51,8 @@ def test_words_with_spaces_are_one_word():
     (sentence,) = sentences(["1\t10 000\t_\t_\t_\t_\t_\t_\t_\t_"])
     assert sentence.words == ["10_000"]
     assert with_senses(sentence, [(None, None)]) == "1\t10 000\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+
+
+def test_old_senses_do_not_stay():
+    (sentence,) = sentences(["1\t.\t_\t_\t_\t_\t_\t_\t_\tSense=old#9|SenseProb=0.11|SpaceAfter=No"])
+    assert with_senses(sentence, [(None, None)]).endswith("\tSpaceAfter=No\n\n")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polylm.errors import UserError
-from polylm.training.config import TrainConfig, defaults_for, parse_budget
+from polylm.training.config import TrainConfig, defaults_for, parse_time
 from polylm.training.schedule import values
 from tests.shared.corpora import settings
 
@@ -31,10 +31,10 @@ def test_corners():
 
 
 def test_budgets():
-    assert [parse_budget(text) for text in ("25m", "90s", "1.5h", "1h30m", "1h 2m 3s")] == [1500, 90, 5400, 5400, 3723]
+    assert [parse_time(text) for text in ("25m", "90s", "1.5h", "1h30m", "1h 2m 3s")] == [1500, 90, 5400, 5400, 3723]
     for text in ("", "25", "m", "0m", "-5m", "5 minutes"):
         with pytest.raises(UserError):
-            parse_budget(text)
+            parse_time(text)
 
 
 @pytest.mark.parametrize(

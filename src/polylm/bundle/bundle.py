@@ -105,13 +105,17 @@ class Bundle:
         """Write it to a folder; `card` is its README.md, by default what can be told of it."""
         from safetensors.torch import save
 
+        if not str(folder):
+            raise UserError("the folder to write to has no name")
         folder = Path(folder)
+        _check_ours(folder)
         weights = save(to_tensors(self.network, self.merge_tree, precision))
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             raise UserError(f"{folder} is a file: name a folder to write to") from None
         files: dict[str, bytes] = {
+            WEIGHTS: weights,
             CARD: card.encode() if card is not None else self._card(precision),
             VOCABULARY: self.vocabulary.to_bytes(),
             TEXT: self.text.to_bytes(),
@@ -120,7 +124,6 @@ class Bundle:
             files[WORDLISTS] = self.wordlists.to_bytes(len(self.vocabulary))
         if self.training is not None:
             files[TRAINING] = _json(self.training)
-        files[WEIGHTS] = weights
         description: dict[str, Any] = {
             "format": FORMAT,
             "precision": precision,
@@ -183,6 +186,15 @@ Made by polylm, after PolyLM (Ansell, Bravo-Marquez and Pfahringer, EACL 2021).
 """.encode()
 
 
+def _check_ours(folder: Path) -> None:
+    """Whether what lies in a folder may be written over: a model, whole or not, or what a run left."""
+    if not folder.is_dir() or any((folder / name).exists() for name in (WEIGHTS, RUN)):
+        return
+    there = [name for name in (CONFIG, CARD, VOCABULARY, TEXT) if (folder / name).exists()]
+    if there:
+        raise UserError(f"{folder} holds other files ({', '.join(there)}): name a new folder")
+
+
 def is_bundle(folder: Path) -> bool:
     """Whether a folder holds a whole one: its config.json is written last."""
     return (folder / CONFIG).is_file()
@@ -204,7 +216,10 @@ def _json(values: Mapping[str, Any]) -> bytes:
 def _read_config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     if not folder.is_dir():
-        raise UserError(f"there is no folder {folder}")
+        is_file = folder.exists()
+        raise UserError(
+            f"{folder} is a file: name the folder of a model" if is_file else f"there is no folder {folder}"
+        )
     try:
         description = json.loads(path.read_bytes())
     except FileNotFoundError:

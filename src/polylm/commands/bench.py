@@ -8,6 +8,7 @@ import typer
 from polylm.commands.inputs import input_lines
 from polylm.commands.options import DeviceName, Json, ModelDir
 from polylm.commands.render import print_json, print_table
+from polylm.errors import UserError
 
 app = typer.Typer(help="Measure how fast things are on this machine.", no_args_is_help=True)
 
@@ -16,7 +17,7 @@ app = typer.Typer(help="Measure how fast things are on this machine.", no_args_i
 def train(
     data: Annotated[Path | None, typer.Argument(help="A prepared corpus; random words by default.")] = None,
     size: Annotated[str, typer.Option(help="Which sizes: tiny,small,base,large.")] = "",
-    seconds: Annotated[float, typer.Option(help="Seconds for each measurement.")] = 4.0,
+    seconds: Annotated[float, typer.Option(min=0.01, help="Seconds for each measurement.")] = 4.0,
     device: DeviceName = "auto",
     as_json: Json = False,
 ) -> None:
@@ -42,12 +43,14 @@ def train(
 def tag(
     text: Annotated[Path | None, typer.Argument(help="A text file; random words by default.")] = None,
     model: ModelDir = None,
-    seconds: Annotated[float, typer.Option(help="Seconds for each measurement.")] = 10.0,
+    seconds: Annotated[float, typer.Option(min=0.01, help="Seconds for each measurement.")] = 10.0,
     precision: Annotated[Literal["auto", "float32", "bfloat16"], typer.Option(help="What to compute in.")] = "auto",
     device: DeviceName = "auto",
     as_json: Json = False,
 ) -> None:
     """Measure tagging: loading, a sentence, a long text, memory; beside BERT-base where transformers is installed."""
+    if text is not None and not text.is_file():
+        raise UserError(f"there is no file {text}")
     sentences = None if text is None else [line for line in input_lines(str(text)) if line.strip()]
     from polylm.bench.tagging import measure, rows_for_people
 

@@ -7,6 +7,8 @@ import typer
 
 from polylm.commands.options import Corpus, DeviceName, Granularity, ModelDir, Neighbours, NExamples
 from polylm.commands.senses import check_corpus, examples_of
+from polylm.errors import UserError
+from polylm.senses.keys import word_of
 
 
 def lexicon(
@@ -35,7 +37,10 @@ def lexicon(
     check_corpus(corpus)
     known = None if wordnet is None else WordNet(wordnet)
     loaded = polylm.load(model, device=device, granularity=granularity)
-    wanted = [one.word for one in loaded.lexicon.lookup.every(words)] if words else None
+    resolved = loaded.lexicon.lookup.every(words or [])
+    if key := next((one.key for one in resolved if one.key), None):
+        raise UserError(f"a lexicon has whole words: name {word_of(key)} instead of {key}")
+    wanted = [one.word for one in resolved] or None
     examples = examples_of(loaded, corpus, wanted, n)
     with Bar() as bar:
         found = entries(

@@ -45,7 +45,9 @@ def prepare(
     usual = VocabularySettings()
     vocabulary = VocabularySettings(
         min_count=usual.min_count if min_count is None else Threshold.parse(min_count, usual.min_count.floor),
-        poly_count=usual.poly_count if poly_count is None else Threshold.parse(poly_count, usual.poly_count.floor),
+        poly_count=usual.poly_count
+        if poly_count is None
+        else Threshold.parse(poly_count, usual.poly_count.floor, "poly_count"),
         senses=usual.senses if senses is None else senses,
         max_words=max_words,
         focus=read_focus_words(focus) if focus else (),

@@ -30,11 +30,12 @@ class Threshold:
     floor: int = 1
 
     @classmethod
-    def parse(cls, text: str, floor: int = 1) -> "Threshold":
+    def parse(cls, text: str, floor: int = 1, name: str = "min_count") -> "Threshold":
         """Read what people write; `floor` is for rates."""
         match = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,12})?)\s*(/\s*[Mm])?\s*", text)
         if not match or (not match[2] and not float(match[1]).is_integer()):
-            raise UserError(f"{text!r} is not a threshold: write a count such as 40, or a rate such as 0.17/M")
+            message = f"{text!r} is not a threshold ({{{name}}}): write a count such as 40, or a rate such as 0.17/M"
+            raise UserError(message, **{name: None})
         return cls(float(match[1]), bool(match[2]), floor if match[2] else 1)
 
     def count(self, n_words: int) -> int:
@@ -61,9 +62,9 @@ class VocabularySettings:
 
     def __post_init__(self) -> None:
         if not 1 <= self.senses <= MOST_SENSES:
-            raise UserError(f"a word cannot have {self.senses} senses; the number of senses is 1 to {MOST_SENSES}")
+            raise UserError(f"the number of senses ({{senses}}) is 1 to {MOST_SENSES}, not {self.senses}", senses=None)
         if self.max_words is not None and self.max_words < 1:
-            raise UserError(f"a vocabulary of {self.max_words} words is empty; give 1 or more")
+            raise UserError(f"there must be at least one word ({{max_words}}), not {self.max_words}", max_words=None)
 
     def required(self, markers: bool) -> set[str]:
         """Words that are always in. They must leave room for themselves, which is checked before any text is read."""

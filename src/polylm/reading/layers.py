@@ -1,6 +1,7 @@
 """ReadOut: which layers say what a word means. Needs Python alone: options are checked before torch is there."""
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Literal, get_args
 
 from polylm.errors import UserError
@@ -21,8 +22,8 @@ class ReadOut:
     def __post_init__(self) -> None:
         if self.layers not in get_args(Layers):
             raise UserError(f"there is no read-out {self.layers!r}: choose {', '.join(get_args(Layers))}")
-        if isinstance(self.weight, bool) or not isinstance(self.weight, int | float) or not 0 <= self.weight <= 1:
-            raise UserError(f"a weight of {self.weight} is not between 0 and 1 ({{weight}})", weight=None)
+        if isinstance(self.weight, bool) or not isinstance(self.weight, Real) or not 0 <= self.weight <= 1:
+            raise UserError(f"a weight of {self.weight!r} is not between 0 and 1 ({{weight}})", weight=None)
 
     @classmethod
     def of(cls, value: "ReadOut | Layers") -> "ReadOut":

@@ -8,6 +8,7 @@ and more.
 """
 
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -198,8 +199,8 @@ def _scores(products: Tensor, shares: Tensor, alive: Tensor) -> Tensor:
 
 def checked_granularity(granularity: float, tree: MergeTree | None) -> float:
     """From 0 to 1; below 1 only for a model that knows which of its senses are confused."""
-    if isinstance(granularity, bool) or not isinstance(granularity, int | float) or not 0 <= granularity <= 1:
-        raise UserError(f"a granularity of {granularity} is not between 0 and 1")
+    if isinstance(granularity, bool) or not isinstance(granularity, Real) or not 0 <= granularity <= 1:
+        raise UserError(f"a granularity of {granularity!r} is not between 0 and 1")
     if granularity < 1 and tree is None:
         raise UserError("this model was saved without the confusions of its senses: its granularity is 1")
-    return granularity
+    return float(granularity)

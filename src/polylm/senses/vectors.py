@@ -1,7 +1,7 @@
 """Sense vectors to look things up in: one row a sense, `bank#3` its name; never a mean over senses."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,9 @@ class SenseVectors:
     def __len__(self) -> int:
         return len(self.keys)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys)
+
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and (key in self.key_to_index or key.lower() in self.key_to_index)
 
@@ -50,6 +53,8 @@ class SenseVectors:
 
     def index(self, key: str) -> int:
         """The row of a sense."""
+        if not isinstance(key, str):
+            raise UnknownKeyError(f"a sense is named by a string such as bank#1, not by {key!r}")
         for form in (key, key.lower()):
             if form in self.key_to_index:
                 return self.key_to_index[form]

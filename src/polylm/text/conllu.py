@@ -48,10 +48,9 @@ def with_senses(sentence: Sentence, senses: Sequence[tuple[str | None, float | N
     """The sentence as text, `Sense=bank#3|SenseProb=0.93` added to MISC where a word has a sense."""
     lines = list(sentence.lines)
     for place, (sense, probability) in zip(sentence.places, senses, strict=True):
-        if sense is None or probability is None:
-            continue
         *fields, misc = lines[place].split("\t")
-        others = [part for part in misc.split("|") if part != "_" and not part.startswith(("Sense=", "SenseProb="))]
-        added = [*others, f"Sense={sense.replace('|', '%7C')}", f"SenseProb={probability:.2f}"]
-        lines[place] = "\t".join([*fields, "|".join(added)])
+        parts = [part for part in misc.split("|") if part != "_" and not part.startswith(("Sense=", "SenseProb="))]
+        if sense is not None and probability is not None:
+            parts += [f"Sense={sense.replace('|', '%7C')}", f"SenseProb={probability:.2f}"]
+        lines[place] = "\t".join([*fields, "|".join(parts) or "_"])
     return "\n".join(lines) + "\n\n"

@@ -175,15 +175,15 @@ def _check(
         raise UserError(f"{name} is {value}: it must be {bounds[0]}")
 
 
-def parse_budget(text: str) -> float:
-    """Seconds of `25m`, `90s`, `1.5h` or `1h30m`."""
+def parse_time(text: str, name: str = "budget") -> float:
+    """Seconds of `25m`, `90s`, `1.5h` or `1h30m`; `name` is the parameter that has it."""
     match = re.fullmatch(r"\s*(?:(\d+(?:\.\d+)?)h)?\s*(?:(\d+(?:\.\d+)?)m)?\s*(?:(\d+(?:\.\d+)?)s)?\s*", text)
     if not match or not any(match.groups()):
-        raise UserError(f"{text!r} is not a time: write 25m, 90s or 1h30m")
+        raise UserError(f"{text!r} is not a time ({{{name}}}): write 25m, 90s or 1h30m", **{name: None})
     hours, minutes, seconds = (float(part or 0) for part in match.groups())
     total = 3600 * hours + 60 * minutes + seconds
     if not total > 0:
-        raise UserError(f"a time of {text!r} is too short: it must be above 0")
+        raise UserError(f"a time of {text!r} is too short ({{{name}}}): it must be above 0", **{name: None})
     return total
 
 

@@ -16,7 +16,7 @@ from polylm.errors import UserError
 from polylm.model.config import ModelConfig
 from polylm.model.polylm import PolyLM
 from polylm.training import distributed, folder
-from polylm.training.config import RATES, SETTINGS, TrainConfig, defaults_for, parse_budget
+from polylm.training.config import RATES, SETTINGS, TrainConfig, defaults_for, parse_time
 from polylm.training.observers import Callbacks
 from polylm.training.trainer import Trainer
 
@@ -44,10 +44,12 @@ class TrainRequest:
     device: str = "auto"
 
     def __post_init__(self) -> None:
-        _check_known(self.settings, "settings")
-        for time in (self.budget, self.checkpoint_every):
+        _check_known(self.settings)
+        for name, time in (("budget", self.budget), ("checkpoint_every", self.checkpoint_every)):
             if time is not None:
-                parse_budget(time)
+                parse_time(time, name)
+        if self.budget is not None and self.steps is not None:
+            raise UserError("a run has one budget: give {budget} or {steps}, not both", budget=None, steps=None)
         if self.dry_run and "RANK" in os.environ:
             raise UserError("a dry run ({dry_run}) is for one process: start it without torchrun", dry_run=True)
 
@@ -87,10 +89,10 @@ class TrainRequest:
         """What is said anew: single settings before the file's."""
         changes = {**_from_file(self.config), **self.settings}
         if self.budget is not None or self.steps is not None:  # whatever a file says
-            changes["seconds"] = None if self.budget is None else parse_budget(self.budget)
+            changes["seconds"] = None if self.budget is None else parse_time(self.budget)
             changes["steps"] = self.steps
         if self.checkpoint_every is not None:
-            changes["checkpoint_every"] = parse_budget(self.checkpoint_every)
+            changes["checkpoint_every"] = parse_time(self.checkpoint_every)
         if self.dry_run:
             changes["steps"], changes["seconds"] = 8, None
         return changes
@@ -158,7 +160,7 @@ def _from_file(path: Path | None) -> dict[str, Any]:
         raise UserError(f"{path} is not a JSON object of settings")
     if isinstance(values.get("train"), dict) and isinstance(values.get("model"), dict):
         values = {**values["model"], **values["train"]}
-    _check_known(values, str(path))
+    _check_known(values, f"{path}: ")
     return values
 
 
@@ -176,7 +178,7 @@ def parse_settings(settings: list[str]) -> dict[str, Any]:
     return values
 
 
-def _check_known(values: Mapping[str, Any], where: str) -> None:
+def _check_known(values: Mapping[str, Any], where: str = "") -> None:
     unknown = sorted(set(values) - _KNOWN)
     if unknown:
-        raise UserError(f"{where}: there is no setting {unknown[0]!r}; there are {', '.join(sorted(_KNOWN))}")
+        raise UserError(f"{where}there is no setting {unknown[0]!r}; there are {', '.join(sorted(_KNOWN))}")
