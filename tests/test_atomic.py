@@ -55,7 +55,7 @@ def test_where_nothing_can_be_written(tmp_path):
         check_writable(tmp_path)
     with pytest.raises(UserError, match="there is no folder"):
         check_writable(tmp_path / "none" / "a")
-    with pytest.raises(UserError, match="no name for a file"):
+    with pytest.raises(UserError, match="not a file name"):
         check_writable("")
 
 

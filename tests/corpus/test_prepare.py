@@ -153,7 +153,7 @@ def test_other_peoples_files_are_not_touched(text_files, tmp_path):
     (out / "manifest.json").write_text('{"format": 1}')
     with pytest.raises(UserError, match="not the manifest of a prepared corpus"):
         prepare(text_files, out, settings())
-    with pytest.raises(UserError, match="not a file name"):
+    with pytest.raises(UserError, match="has no name"):
         prepare(text_files, "", settings())
 
 
