@@ -78,10 +78,12 @@ def _synsets(text: str, name: str, path: Path) -> Iterator[tuple[str, Synset]]:
             n_words = int(fields[3], 16)
             words = tuple(_plain(word) for word in fields[4 : 4 + 2 * n_words : 2])
             first = 4 + 2 * n_words
-            own = fields[first + 1 : first + 1 + 4 * int(fields[first])]
+            pointer_fields = fields[first + 1 : first + 1 + 4 * int(fields[first])]
             pointers = tuple(
                 (symbol, f"{offset}-{'a' if pos == 's' else pos}")
-                for symbol, offset, pos in zip(own[::4], own[1::4], own[2::4], strict=True)
+                for symbol, offset, pos in zip(
+                    pointer_fields[::4], pointer_fields[1::4], pointer_fields[2::4], strict=True
+                )
             )
         except (ValueError, IndexError):
             raise UserError(f"{name} of {path}, line {line_number} is not a synset") from None

@@ -59,10 +59,10 @@ class Naive:
                 logits = y @ model.embeddings.T
                 y_d = model.c_d(F.embedding(batch.words, model.word_vectors())).flatten(0, 1)[batch.targets]
             log_z = torch.logsumexp(logits.float() + model.output_bias(), -1)
-            own, q_d = self._senses(at, y)[0], self._senses(at, y_d)[0].log_softmax(-1)
+            scores_p, q_d = self._senses(at, y)[0], self._senses(at, y_d)[0].log_softmax(-1)
             polysemous = model.inventory.n_senses[at] > 1
             total = losses(
-                own.float(),
+                scores_p.float(),
                 log_z,
                 q_d.float(),
                 polysemous,

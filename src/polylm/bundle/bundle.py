@@ -81,8 +81,8 @@ class Bundle:
             read_tensors(folder / WEIGHTS), config, [int(word) for word in description["excluded"]], folder / WEIGHTS
         )
         inventory = network.inventory
-        said = description.get("words", inventory.n_words), description.get("senses", inventory.n_rows)
-        if said != (inventory.n_words, inventory.n_rows):
+        sizes = description.get("words", inventory.n_words), description.get("senses", inventory.n_rows)
+        if sizes != (inventory.n_words, inventory.n_rows):
             raise UserError(f"{folder / WEIGHTS} does not belong to {folder / CONFIG}: it has other words or senses")
         for name in (VOCABULARY, TEXT):
             if not (folder / name).exists():
@@ -248,8 +248,8 @@ def _check_files(folder: Path, sums: object) -> None:
         path = folder / name
         try:
             with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+                actual = hashlib.file_digest(file, "sha256").hexdigest()
         except FileNotFoundError:
             raise UserError(f"{path} is missing") from None
-        if found != sha256:
+        if actual != sha256:
             raise UserError(f"{path} is not the file that was saved: its sha256 is not the one in {CONFIG}")

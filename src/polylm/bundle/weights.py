@@ -171,8 +171,8 @@ def _check(state: dict[str, Tensor], expected: dict[str, Tensor], path: Path) ->
         if name not in state:
             raise UserError(f"{path} is not whole: {name} is missing")
         if state[name].shape != tensor.shape:
-            found, wanted = tuple(state[name].shape), tuple(tensor.shape)
-            raise UserError(f"{path} does not fit its configuration: {name} is {found} instead of {wanted}")
+            shape, wanted = tuple(state[name].shape), tuple(tensor.shape)
+            raise UserError(f"{path} does not fit its configuration: {name} is {shape} instead of {wanted}")
         if state[name].isnan().any():
             raise UserError(f"{path} is damaged: {name} holds what is not a number")
     unknown = sorted(set(state) - set(expected))

@@ -43,7 +43,7 @@ def lexicon(
     wanted = [one.word for one in resolved] or None
     examples = examples_of(loaded, corpus, wanted, n)
     with Bar() as bar:
-        found = entries(
+        written = entries(
             loaded,
             words=wanted,
             topn=topn,
@@ -52,4 +52,4 @@ def lexicon(
             as_is=True,
             report=bar.counter("entries"),
         )
-        print(f"{out}: {write(out, found, language=language):,} entries")
+        print(f"{out}: {write(out, written, language=language):,} entries")

@@ -35,10 +35,10 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: 
     console = Console()
     widths = [max(map(len, (column, *(row[i] for row in rows)))) for i, column in enumerate(columns)]
     whole = [all(" " not in row[i] for row in rows) and widths[i] <= SHORT for i in range(len(columns))]
-    needed = sum(width + 2 if own else 12 for width, own in zip(widths, whole, strict=True))
-    for column, own in zip(columns, whole, strict=True):  # keys and numbers are not broken where there is room
+    needed = sum(width + 2 if is_whole else 12 for width, is_whole in zip(widths, whole, strict=True))
+    for column, is_whole in zip(columns, whole, strict=True):  # keys and numbers are not broken where there is room
         justify: Literal["right", "left"] = "right" if column in numbers else "left"
-        table.add_column(column, justify=justify, overflow="fold", no_wrap=own and needed <= console.width)
+        table.add_column(column, justify=justify, overflow="fold", no_wrap=is_whole and needed <= console.width)
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)

@@ -50,10 +50,10 @@ def senses(
         return
     from polylm.explore.results import Senses
 
-    (found,) = lexicon.senses([resolved.key or resolved.word], topn=topn, as_is=True)
+    (senses_of_word,) = lexicon.senses([resolved.key or resolved.word], topn=topn, as_is=True)
     examples = examples_of(loaded, corpus, [resolved.key or resolved.word], n)
     if as_json:
-        print_json(Senses(found, examples).to_dict())
+        print_json(Senses(senses_of_word, examples).to_dict())
         return
     rows = [
         [
@@ -63,12 +63,12 @@ def senses(
             ", ".join(key for key, _ in sense.neighbours),
             " ".join(sense.members[1:]),
         ]
-        for sense in found
+        for sense in senses_of_word
     ]
     columns = ("sense", "share", "could be replaced by", "nearest senses", "merged with it")
     print_table(columns, rows, numbers=("share",))
     if examples is not None:
-        print_examples([sense.key for sense in found], examples)
+        print_examples([sense.key for sense in senses_of_word], examples)
     sys.stdout.flush()  # the rest takes half a second
     others = lexicon.lookup.other_lemmas(resolved)
     if others:

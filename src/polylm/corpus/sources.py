@@ -147,26 +147,26 @@ def find_sources(paths: Iterable[str | Path], leave_out: Path | None = None) -> 
     Nothing below `leave_out`, the folder that will be written to, is text to read.
     """
     output = None if leave_out is None else leave_out.resolve()
-    found: list[Path] = []
+    files: list[Path] = []
     for path in map(Path, paths):
         if path.is_dir():
             below = [file for file in _files_below(path) if output is None or output not in file.resolve().parents]
             if not below:
                 raise UserError(f"the folder {path} has no text in it")
-            found += below
+            files += below
         elif not path.exists():
             raise UserError(f"there is no file or folder {path}")
         elif output is not None and output in path.resolve().parents:
             raise UserError(f"{path} lies in the folder to write to: choose another folder ({{out}})", out=None)
         else:
-            found.append(path)
-    if not found:
+            files.append(path)
+    if not files:
         raise UserError("no text was given: name at least one file or folder")
-    for path in found:
+    for path in files:
         if not path.is_file():
             raise UserError(f"{path} is not a regular file: write what it holds to a file first")
         _open(path).close()
-    return [TextFile(path) for path in found]
+    return [TextFile(path) for path in files]
 
 
 def _files_below(folder: Path) -> list[Path]:

@@ -129,10 +129,10 @@ def fetch(dataset: Dataset, out: str | Path, *, report: Callable[[int, int], Non
                 path.write_bytes(data)
         except ArchiveError as error:
             raise UserError(f"what {dataset.url} gave is not a whole archive: {error}") from None
-        found = digest(folder, dataset.files)
-        if found != dataset.sha256:
+        actual = digest(folder, dataset.files)
+        if actual != dataset.sha256:
             raise UserError(
-                f"what {dataset.url} gave is not the {dataset.name} that is known (sha256 {found[:12]} instead of "
+                f"what {dataset.url} gave is not the {dataset.name} that is known (sha256 {actual[:12]} instead of "
                 f"{dataset.sha256[:12]}); nothing was kept. See {dataset.home}"
             )
         if out.exists():

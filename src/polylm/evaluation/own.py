@@ -68,10 +68,10 @@ def odd_focuses(dataset: WSIDataset) -> list[str]:
     odd = []
     for instance in dataset.instances:
         focus = normalize(instance.text[instance.start : instance.end]).lower()
-        found = [_lemmas(word) for word in _PARTS.split(focus)]
+        lemmas = [_lemmas(word) for word in _PARTS.split(focus)]
         wanted = _PARTS.split(instance.lemma)
-        starts = range(len(found) - len(wanted) + 1)  # the lemma may have several words, the focus more
-        if not any(all(part in found[i + n] for n, part in enumerate(wanted)) for i in starts):
+        starts = range(len(lemmas) - len(wanted) + 1)  # the lemma may have several words, the focus more
+        if not any(all(part in lemmas[i + n] for n, part in enumerate(wanted)) for i in starts):
             odd.append(f"{instance.id} ({focus})")
     return odd
 

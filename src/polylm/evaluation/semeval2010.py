@@ -38,12 +38,12 @@ def _instance(element: Element, path: Path) -> Instance:
     lemma, pos, _ = parts
     target = " ".join((sentence.text or "").split())
     before, after = (" ".join((part or "").split()) for part in (element.text, sentence.tail))
-    found = find_focus(target, lemma, pos)
-    if found is None:
+    span = find_focus(target, lemma, pos)
+    if span is None:
         raise UserError(f"{path}: no word of the target sentence of {element.tag} has the lemma {lemma}")
     shift = len(before) + 1 if before else 0
     text = " ".join(part for part in (before, target, after) if part)
-    return Instance(element.tag, lemma, pos, text, found[0] + shift, found[1] + shift)
+    return Instance(element.tag, lemma, pos, text, span[0] + shift, span[1] + shift)
 
 
 def find_focus(sentence: str, lemma: str, pos: str) -> tuple[int, int] | None:

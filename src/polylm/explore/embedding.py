@@ -67,8 +67,8 @@ class Embedder:
             if len(spans) != len(texts):
                 raise UserError(f"there are {len(texts)} texts and {len(spans)} spans: give one for each")
         embedded = np.full((len(texts), self.reader.network.config.d_model), np.nan, dtype=np.float32)
-        found = self._focuses(texts, spans, ReadOut.of(read_out), strict=strict)
-        while together := list(islice(found, TOGETHER)):
+        focuses = self._focuses(texts, spans, ReadOut.of(read_out), strict=strict)
+        while together := list(islice(focuses, TOGETHER)):
             numbers, group = zip(*together, strict=True)
             embedded[list(numbers)] = self._vectors(group)
         return embedded

@@ -71,8 +71,8 @@ def find_examples(
     if report:
         report(limit, limit)
     return {
-        key: [example for _, example in sorted(found.values(), key=lambda pair: (-pair[1].probability, pair[1]))]
-        for key, found in best.items()
+        key: [example for _, example in sorted(candidates.values(), key=lambda pair: (-pair[1].probability, pair[1]))]
+        for key, candidates in best.items()
     }
 
 

@@ -65,17 +65,17 @@ def entries(
     done = 0
     for first in range(0, len(wanted), 4096):  # neighbours of many senses are found together
         part = wanted[first : first + 4096]
-        found = lexicon.senses(part, granularity=granularity, topn=topn, as_is=True)
-        linked: list[list[Link | None]] = [[None] * len(senses) for senses in found]
+        senses_of_words = lexicon.senses(part, granularity=granularity, topn=topn, as_is=True)
+        linked: list[list[Link | None]] = [[None] * len(senses) for senses in senses_of_words]
         if linker is not None:
-            groups = [[sense.members for sense in senses] for senses in found]
+            groups = [[sense.members for sense in senses] for senses in senses_of_words]
             linked = linker.many(list(zip(part, groups, strict=True)))
-        for word, senses, links in zip(part, found, linked, strict=True):
-            own = [
+        for word, senses, links in zip(part, senses_of_words, linked, strict=True):
+            lexical = [
                 LexicalSense(**vars(sense), wordnet=link, examples=(examples or {}).get(sense.key, []))
                 for sense, link in zip(senses, links, strict=True)
             ]
-            yield Entry(word, lexicon.vocabulary.count(word), own)
+            yield Entry(word, lexicon.vocabulary.count(word), lexical)
         done += len(part)
         if report:
             report(done, len(wanted))
@@ -133,11 +133,11 @@ def _turtle(entry: Entry, base: str, language: str) -> str:
     def text(value: str) -> str:
         return f"{json.dumps(value, ensure_ascii=False)}@{language}"
 
-    own = iri("entry", entry.word)
+    entry_iri = iri("entry", entry.word)
     senses = ", ".join(iri("sense", sense.key) for sense in entry.senses)
     lines = [
-        f"<{base}lexicon> lime:entry {own} .",
-        f"{own} a ontolex:LexicalEntry ;",
+        f"<{base}lexicon> lime:entry {entry_iri} .",
+        f"{entry_iri} a ontolex:LexicalEntry ;",
         f"    ontolex:canonicalForm [ a ontolex:Form ; ontolex:writtenRep {text(entry.word)} ] ;",
         f"    frac:frequency [ a frac:Frequency ; rdf:value {entry.count} ] ;",
         f"    ontolex:sense {senses} .",

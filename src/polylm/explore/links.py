@@ -68,23 +68,23 @@ class Linker:
     def many(self, words: Sequence[tuple[str, Sequence[Sequence[str]]]]) -> list[list[Link | None]]:
         """The same for many words, whose glosses are read together."""
         candidates = [self.wordnet.of_word(word) for word, _ in words]
-        read = self._read([(word, own) for (word, _), own in zip(words, candidates, strict=True)])
-        found: list[list[Link | None]] = []
-        for (word, groups), own, glosses in zip(words, candidates, read, strict=True):
-            if not own:
-                found.append([None] * len(groups))
+        read = self._read([(word, synsets) for (word, _), synsets in zip(words, candidates, strict=True)])
+        links_of_words: list[list[Link | None]] = []
+        for (word, groups), synsets, glosses in zip(words, candidates, read, strict=True):
+            if not synsets:
+                links_of_words.append([None] * len(groups))
                 continue
-            chances = self._chances(word, groups, own, glosses)
+            chances = self._chances(word, groups, synsets, glosses)
             links: list[Link | None] = []
             for chance in chances:
                 if not chance.any():  # WordNet knows nothing that could stand for it: a name
                     links.append(None)
                     continue
                 best = int(chance.argmax())
-                key, synset = own[best]
+                key, synset = synsets[best]
                 links.append(Link(synset, key, self.wordnet.synsets[synset].gloss, round(float(chance[best]), 4)))
-            found.append(links)
-        return found
+            links_of_words.append(links)
+        return links_of_words
 
     def _chances(
         self,
@@ -102,8 +102,8 @@ class Linker:
         rank, pos = _ranks([key for key, _ in candidates])
         of_class = np.zeros_like(close)  # nouns among the neighbours speak for all nouns
         for one in set(pos):
-            mine = np.array([other == one for other in pos])
-            of_class[:, mine] = np.sort(close[:, mine], axis=1)[:, -3:].mean(axis=1, keepdims=True)
+            of_this = np.array([other == one for other in pos])
+            of_class[:, of_this] = np.sort(close[:, of_this], axis=1)[:, -3:].mean(axis=1, keepdims=True)
         scores = (APART * apart + CLASS * of_class)[heads] - EARLIER * np.log(rank)
         named, speech, in_wordnet = self._by_substitutes(groups, about, pos)
         scores += SUBSTITUTE * named + SPEECH * speech
@@ -133,7 +133,7 @@ class Linker:
             others = self.tagger.lexicon.substitutes_of(group[0])
             shares = [self._speech(other) for other in others]
             for rank, (other, share) in enumerate(zip(others, shares, strict=True)):
-                named[i] += [own.get(other, 0.0) / (rank + 2) for own in about]
+                named[i] += [words.get(other, 0.0) / (rank + 2) for words in about]
                 speech[i] += [share.get(one, 0.0) / len(others) for one in classes]
             if others:
                 known[i] = sum(map(bool, shares)) / len(others)
@@ -148,7 +148,7 @@ class Linker:
         self, word: str, about: Sequence[dict[str, float]]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(senses, synsets) the cosines to words about a synset, and what they are above the mean of all senses."""
-        words = sorted({other for own in about for other in own})
+        words = sorted({other for weights_of in about for other in weights_of})
         if not words:
             return (np.zeros((len(self.rows[word]), len(about)), dtype=np.float32),) * 2
         vectors = self.vectors.vectors
@@ -156,34 +156,34 @@ class Linker:
         first = np.cumsum([0, *map(len, others[:-1])])
         cosines = vectors[self.rows[word]] @ vectors[np.concatenate(others)].T
         nearest = np.maximum.reduceat(cosines, first, axis=1)  # (senses, words)
-        weights = np.array([[own.get(other, 0.0) for other in words] for own in about], dtype=np.float32)
+        weights = np.array([[weights_of.get(other, 0.0) for other in words] for weights_of in about], dtype=np.float32)
         weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
         return nearest @ weights.T, (nearest - nearest.mean(axis=0)) @ weights.T
 
     def _about(self, synset: str, word: str) -> dict[str, float]:
         """The words about a synset that the model knows, and how much each counts."""
-        found: dict[str, float] = {}
+        weights: dict[str, float] = {}
 
         def add(name: str, weight: float) -> None:
             whole = name in self.rows
             for part in [name] if whole else re.split(r"[_\- ]", name):
                 lemma = self._lemma(part)
                 if lemma and lemma != word and lemma not in _SMALL_WORDS and not lemma.isdigit():
-                    found[lemma] = max(found.get(lemma, 0.0), weight if whole else weight / 2)
+                    weights[lemma] = max(weights.get(lemma, 0.0), weight if whole else weight / 2)
 
-        own = self.wordnet.synsets[synset]
-        for name in own.words:
+        meaning = self.wordnet.synsets[synset]
+        for name in meaning.words:
             add(name, 1.0)
         hyponyms = 0
-        for symbol, other in own.pointers:
+        for symbol, other in meaning.pointers:
             hyponyms += symbol.startswith("~")
             if symbol in _WEIGHTS and (not symbol.startswith("~") or hyponyms <= _HYPONYMS):
                 for name in self.wordnet.synsets[other].words[:4]:
                     add(name, _WEIGHTS[symbol])
-        for text, weight in ((own.gloss, _GLOSS), *((example, _EXAMPLE) for example in own.examples)):
+        for text, weight in ((meaning.gloss, _GLOSS), *((example, _EXAMPLE) for example in meaning.examples)):
             for name in re.findall(r"[a-z]+", text.lower()):
                 add(name, weight)
-        return found
+        return weights
 
     def _lemma_in_model(self, word: str) -> str | None:
         if word in self.rows:
@@ -194,13 +194,13 @@ class Linker:
         """(candidates, senses) what the model takes a word for in the examples and glosses of each of its synsets."""
         texts: list[list[str]] = []
         whose: list[tuple[int, int, int, float]] = []  # word, candidate, place in the text, weight
-        read = [np.zeros((len(own), len(self.rows[word])), dtype=np.float32) for word, own in words]
-        for number, (word, own) in enumerate(words):
+        read = [np.zeros((len(synsets), len(self.rows[word])), dtype=np.float32) for word, synsets in words]
+        for number, (word, synsets) in enumerate(words):
             if len(self.rows[word]) == 1:
                 continue
             forms = set(forms_of(word))
-            ranks, _ = _ranks([key for key, _ in own])
-            for candidate, (_, synset) in enumerate(own):
+            ranks, _ = _ranks([key for key, _ in synsets])
+            for candidate, (_, synset) in enumerate(synsets):
                 if ranks[candidate] > _READ_SYNSETS:
                     continue
                 for example in self.wordnet.synsets[synset].examples[:_READ_EXAMPLES]:
@@ -217,7 +217,7 @@ class Linker:
             place = {self.vectors.keys[row]: i for i, row in enumerate(self.rows[word])}
             for key, probability in tokens[at].distribution.items() if tokens[at].lemma == word else ():
                 read[number][candidate, place[key]] += weight * probability
-        return [own / np.maximum(own.sum(axis=1, keepdims=True), 1e-9) for own in read]
+        return [table / np.maximum(table.sum(axis=1, keepdims=True), 1e-9) for table in read]
 
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")

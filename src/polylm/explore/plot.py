@@ -36,12 +36,12 @@ def plot_words(
     reads of a word before it is disambiguated.
     """
     out = _picture(out)
-    found = lexicon.senses(list(dict.fromkeys(words)), granularity=granularity, topn=around)
-    senses = [sense for own in found for sense in own]
-    own = [sense.key for sense in senses if sense.share >= least]
-    near = [key for sense in senses if sense.key in own for key, _ in sense.neighbours]
-    keys = list(dict.fromkeys([*own, *near]))
-    chosen = {word_of(key) for key in own}
+    by_word = lexicon.senses(list(dict.fromkeys(words)), granularity=granularity, topn=around)
+    senses = [sense for senses_of_word in by_word for sense in senses_of_word]
+    shown = [sense.key for sense in senses if sense.share >= least]
+    near = [key for sense in senses if sense.key in shown for key, _ in sense.neighbours]
+    keys = list(dict.fromkeys([*shown, *near]))
+    chosen = {word_of(key) for key in shown}
     names = list(dict.fromkeys(word_of(key) for key in keys))
     left = single or lexicon
     names = [name for name in names if name in left.vocabulary]
@@ -53,7 +53,7 @@ def plot_words(
     vectors = np.stack([lexicon.vectors[key] for key in keys])
     often = Counter(map(word_of, keys))
     labels = [key if word_of(key) in chosen or often[word_of(key)] > 1 else word_of(key) for key in keys]
-    _scatter(sense_axis, vectors, labels, [key in own for key in keys], seed)
+    _scatter(sense_axis, vectors, labels, [key in shown for key in keys], seed)
     sense_axis.set_title("sense vectors")
     _save(figure, out)
 
@@ -88,13 +88,13 @@ def sense_map(lexicon: Lexicon, out: str | Path, *, n: int = 4000, least: float 
     """One page of the commonest senses on a plane, to zoom, search and click, offline; how many there are."""
     vectors = lexicon.vectors
     often = np.array([lexicon.vocabulary.count(word_of(key)) for key in vectors.keys]) * vectors.shares
-    there = lexicon.index.are_heads(lexicon.granularity)
-    often = np.where((vectors.shares >= least) & (there is None or there.numpy()), often, 0)
+    are_heads = lexicon.index.are_heads(lexicon.granularity)
+    often = np.where((vectors.shares >= least) & (are_heads is None or are_heads.numpy()), often, 0)
     chosen = np.argsort(-often, kind="stable")[:n]
     chosen = chosen[often[chosen] > 0]
     points = _plane(vectors.vectors[chosen], seed, perplexity=30.0)
     points = (points - points.mean(axis=0)) / max(float(np.abs(points - points.mean(axis=0)).max()), 1e-9)
-    near = vectors.nearest(chosen.tolist(), 8, among=there)
+    near = vectors.nearest(chosen.tolist(), 8, among=are_heads)
 
     def share_of(key: str) -> float:
         """With the senses that are merged with it."""
@@ -107,9 +107,9 @@ def sense_map(lexicon: Lexicon, out: str | Path, *, n: int = 4000, least: float 
             round(float(x), 4),
             round(float(y), 4),
             round(share_of(vectors.keys[row]), 3),
-            [k for k, _ in found],
+            [k for k, _ in neighbours],
         ]
-        for row, (x, y), found in zip(chosen.tolist(), points, near, strict=True)
+        for row, (x, y), neighbours in zip(chosen.tolist(), points, near, strict=True)
     ]
     data = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     page = (Path(__file__).parent / "map.html").read_text(encoding="utf-8").replace("/*DATA*/", data)

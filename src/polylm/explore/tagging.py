@@ -103,9 +103,9 @@ class Tagger:
             except UserError as error:  # a line that cannot be read: those before it are not lost
                 wrong = error
                 break
-            said = complaint(text)
-            if said is not None:
-                wrong = UserError(said + (f" (text {n_texts}, counting from 0)" if n_texts else ""))
+            problem = complaint(text)
+            if problem is not None:
+                wrong = UserError(problem + (f" (text {n_texts}, counting from 0)" if n_texts else ""))
                 break
             n_texts += 1
             group.append(self.reader.pipeline.encode(text))
@@ -124,9 +124,9 @@ class Tagger:
         if self.lexicon.merge_tree is not None:
             q = self.lexicon.merge_tree.merge_arrays(np.concatenate(numbers), q, granularity)
         first = 0
-        for tokens, own in zip(texts, numbers, strict=True):
-            rows = zip(tokens.words, own.tolist(), q[first : first + len(own)], strict=True)
-            first += len(own)
+        for tokens, word_numbers in zip(texts, numbers, strict=True):
+            rows = zip(tokens.words, word_numbers.tolist(), q[first : first + len(word_numbers)], strict=True)
+            first += len(word_numbers)
             yield [self._token(word, number, row) for word, number, row in rows]
 
     def _token(self, word: Word, number: int, q: NDArray[np.float32]) -> TaggedToken:
@@ -137,10 +137,10 @@ class Tagger:
             if len(keys) == 1:
                 sense, probability, distribution = keys[0], 1.0, {keys[0]: 1.0}
             else:
-                own = q[: len(keys)]
-                order = np.argsort(-own, kind="stable").tolist()
-                distribution = {keys[i]: round(float(own[i]), 4) for i in order if own[i] >= LEAST or i == order[0]}
-                sense, probability = keys[order[0]], round(float(own[order[0]]), 4)
+                probs = q[: len(keys)]
+                order = np.argsort(-probs, kind="stable").tolist()
+                distribution = {keys[i]: round(float(probs[i]), 4) for i in order if probs[i] >= LEAST or i == order[0]}
+                sense, probability = keys[order[0]], round(float(probs[order[0]]), 4)
         return TaggedToken(word.text, word.start, word.end, word.lemma, word.marker, sense, probability, distribution)
 
 

@@ -63,7 +63,7 @@ class SenseTagger:
             ["_".join(token.text.split()) for token in tokens] for tokens in words
         )  # merged tokens may have spaces
         tagged = self.model.tag_many_tokens(texts, read_out=self.read_out)
-        for doc, tokens, found in zip(docs, words, tagged, strict=True):
-            for token, one in zip(tokens, found, strict=True):
+        for doc, tokens, senses in zip(docs, words, tagged, strict=True):
+            for token, one in zip(tokens, senses, strict=True):
                 token._.sense, token._.senses = one.sense, one.distribution
             yield doc

@@ -91,8 +91,8 @@ class Reader:
             position = torch.from_numpy(windows.position[batch.members]).to(device)
             segments = None if batch.segments is None else torch.from_numpy(batch.segments).to(device)
             if whole:
-                found = sense_distributions(self.network, ids, MASK_ID, read_out=read_out, segments=segments)
-                q[batch.members] = _numpy(found[row, position])
+                distributions = sense_distributions(self.network, ids, MASK_ID, read_out=read_out, segments=segments)
+                q[batch.members] = _numpy(distributions[row, position])
             else:
                 reading = read_places(
                     self.network, ids, row, position, MASK_ID, read_out=read_out, segments=segments, output=output

@@ -120,16 +120,16 @@ def _masked_outputs(
     per_part = max(tokens_together(words.device) // words.shape[1], 1)
     for first in range(0, len(reading), per_part):
         part = slice(first, first + per_part)
-        mine = ((member >= first) & (member < first + per_part)).nonzero().flatten()
+        members = ((member >= first) & (member < first + per_part)).nonzero().flatten()
         masked = words[of_text[part]]  # (some, T)
-        places = (member[mine] - first) * words.shape[1] + position[mine]
+        places = (member[members] - first) * words.shape[1] + position[members]
         masked.view(-1)[places] = mask
-        there = None if segments is None else segments[of_text[part]]
+        own_segments = None if segments is None else segments[of_text[part]]
         inputs = None
         if x_p is not None:
             inputs = x_p[of_text[part]]  # a copy
             inputs.view(-1, inputs.shape[-1])[places] = model.embeddings[model.inventory.first[mask]].to(inputs.dtype)
         more = places.new_zeros(-len(places) % 64)  # few shapes: a processor keeps what it made for each
         at = torch.cat((places, more))
-        outputs[mine] = model.outputs_at(masked, at, there, x_p=inputs)[: len(places)].to(outputs.dtype)
+        outputs[members] = model.outputs_at(masked, at, own_segments, x_p=inputs)[: len(places)].to(outputs.dtype)
     return outputs

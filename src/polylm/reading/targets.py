@@ -111,11 +111,11 @@ def text_of(group: Sequence[Target], pipeline: "TextPipeline") -> Text:
     place_of_word: dict[int, int] = {}
     done = 0
     for word in sorted(set(words)):
-        own = tokens.ids_of(word)
-        ids += tokens.ids[done : own.start].tolist()
+        span = tokens.ids_of(word)
+        ids += tokens.ids[done : span.start].tolist()
         place_of_word[word] = len(ids)
-        ids += replaced.get(word, tokens.ids[own].tolist())
-        done = own.stop
+        ids += replaced.get(word, tokens.ids[span].tolist())
+        done = span.stop
     ids += [*tokens.ids[done:].tolist(), LINE_ID]
     places = [place_of_word[word] for word in words]
     return Text(ids, places, [one if ids[place] == one else -1 for one, place in zip(targets, places, strict=True)])

@@ -62,14 +62,14 @@ class Windows:
         by_window = np.argsort(self.window, kind="stable")
         sorted_windows = self.window[by_window]
         for part in _alike(order, lengths, n_ids):
-            own = lengths[part]
-            ids = np.zeros((len(part), own.max()), dtype=np.int64)
-            segments = (np.arange(ids.shape[1]) < own[:, None]).astype(np.int64)
+            sizes = lengths[part]
+            ids = np.zeros((len(part), sizes.max()), dtype=np.int64)
+            segments = (np.arange(ids.shape[1]) < sizes[:, None]).astype(np.int64)
             ids[segments > 0] = np.concatenate([self.ids[self.starts[w] : self.starts[w + 1]] for w in part])
             first, last = (np.searchsorted(sorted_windows, part, side=side) for side in ("left", "right"))
             members = np.concatenate([by_window[a:b] for a, b in zip(first, last, strict=True)])
             row = np.repeat(np.arange(len(part)), last - first)
-            yield Batch(ids, None if own.min() == own.max() else segments, members, row)
+            yield Batch(ids, None if sizes.min() == sizes.max() else segments, members, row)
 
 
 def _alike(order: NDArray[np.int64], lengths: NDArray[np.int64], n_ids: int) -> Iterator[NDArray[np.int64]]:

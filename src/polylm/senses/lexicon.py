@@ -133,14 +133,14 @@ class Lexicon:
         """What each sense is like, in three words, those that are new at once; empty for words of one sense."""
         several(keys, "labels", "use label for one sense")
         new = [key for key in dict.fromkeys(keys) if key is not None and key not in self._labels]
-        found = dict.fromkeys(new, "")
+        new_labels = dict.fromkeys(new, "")
         ambiguous = [key for key in new if self.index.is_ambiguous(key)]  # rejects unknown keys
         if self.wordlists.labels is not None:
             for key in ambiguous:
-                found[key] = " ".join(self._words(self.wordlists.labels[self.index.row(key)]))
+                new_labels[key] = " ".join(self._words(self.wordlists.labels[self.index.row(key)]))
         elif ambiguous:
-            found |= zip(ambiguous, map(" ".join, self._label_words(ambiguous)), strict=True)
-        self._labels |= found  # at once: other threads may ask too
+            new_labels |= zip(ambiguous, map(" ".join, self._label_words(ambiguous)), strict=True)
+        self._labels |= new_labels  # at once: other threads may ask too
         return ["" if key is None else self._labels[key] for key in keys]
 
     def with_labels(self) -> WordLists:

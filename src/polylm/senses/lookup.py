@@ -58,15 +58,15 @@ class Lookup:
 
     def every(self, typed: Sequence[str], *, as_is: bool = False) -> list[Resolved]:
         """The same for several words; all that the model does not know are named at once."""
-        found, complaints = [], []
+        resolved, complaints = [], []
         for one in typed:
             try:
-                found.append(self(one, as_is=as_is))
+                resolved.append(self(one, as_is=as_is))
             except UserError as error:
                 complaints.append(str(error))
         if complaints:
             raise UnknownKeyError("; ".join(complaints))
-        return found
+        return resolved
 
     def other_lemmas(self, resolved: Resolved) -> list[str]:
         """Lemmas that a form may have beside the one it is taken for: leave, for leaves."""

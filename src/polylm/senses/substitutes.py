@@ -68,8 +68,8 @@ def mean_gaps(
             continue
         reading = read_places(model, words, row, position, mask, segments=segments, output=True, turns=1)
         assert reading.y_p is not None
-        rows, own = inventory.rows(words[row, position])
-        q = reading.q.float() * own
+        rows, is_sense = inventory.rows(words[row, position])
+        q = reading.q.float() * is_sense
         counts.index_add_(0, rows.flatten(), q.flatten())
         sums.index_add_(0, rows.flatten(), (q.unsqueeze(-1) * reading.y_p.float().unsqueeze(-2)).flatten(0, 1))
     return sums / counts.clamp(min=1e-9).unsqueeze(-1), counts
@@ -86,7 +86,7 @@ def nearest_in_gaps(
     candidate = is_word.to(device)[word_of_sense] & inventory.predicted  # (S,)
     vectors = model.embeddings.detach().float()
     directions = torch.zeros_like(vectors)
-    found = torch.zeros(inventory.n_rows, n, dtype=torch.int64, device=device)
+    substitutes = torch.zeros(inventory.n_rows, n, dtype=torch.int64, device=device)
     asked = (candidate & (counts >= LEAST)).nonzero().flatten()
     n = min(n, inventory.n_words)
     with torch.autocast(device.type, enabled=False):
@@ -98,5 +98,5 @@ def nearest_in_gaps(
             by_word = weights.new_zeros(len(rows), inventory.n_words).index_add_(1, word_of_sense, weights)
             by_word[torch.arange(len(rows), device=device), word_of_sense[rows]] = 0
             best = by_word.topk(n, dim=1)
-            found[rows, :n] = best.indices.masked_fill(best.values <= 0, 0)
-    return found
+            substitutes[rows, :n] = best.indices.masked_fill(best.values <= 0, 0)
+    return substitutes

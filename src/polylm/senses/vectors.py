@@ -83,13 +83,13 @@ class SenseVectors:
         self, rows: Sequence[int], topn: int = 10, *, among: "Tensor | None" = None
     ) -> list[list[tuple[str, float]]]:
         """The same for many rows at once."""
-        found: list[list[tuple[str, float]]] = []
+        neighbours: list[list[tuple[str, float]]] = []
         every = torch.from_numpy(self.vectors)
         half = every.bfloat16() if len(rows) >= MANY and _half_is_faster() else None
         for first in range(0, len(rows), 256):
             part = list(rows[first : first + 256])
             if half is None:
-                found += self._best(_only(every[part] @ every.T, among), part, topn)
+                neighbours += self._best(_only(every[part] @ every.T, among), part, topn)
                 continue
             n = min(len(every), 8 * topn + 64)  # more than enough
             near = _only(half[part] @ half.T, among).topk(n, dim=1).indices
@@ -99,11 +99,11 @@ class SenseVectors:
             order = cosines.argsort(dim=1, descending=True)
             ranked = cosines.gather(1, order).tolist(), near.gather(1, order).tolist()
             for values, indices, row in zip(*ranked, part, strict=True):
-                own = self._different_words(values, indices, row, topn)
-                if len(own) < topn:  # many senses of few words
-                    own = self._best(_only(every[[row]] @ every.T, among), [row], topn)[0]
-                found.append(own)
-        return found
+                nearest_of_row = self._different_words(values, indices, row, topn)
+                if len(nearest_of_row) < topn:  # many senses of few words
+                    nearest_of_row = self._best(_only(every[[row]] @ every.T, among), [row], topn)[0]
+                neighbours.append(nearest_of_row)
+        return neighbours
 
     def _best(self, table: "Tensor", rows: Sequence[int | None], topn: int) -> list[list[tuple[str, float]]]:
         """Of cosines (m, n) the best senses, one a word, none of the row's own word."""
@@ -111,28 +111,28 @@ class SenseVectors:
             raise UserError(f"topn must be at least 1, not {topn}")
         n = min(table.shape[1], 4 * topn + 16)
         best = table.topk(n, dim=1)
-        found = []
+        neighbours = []
         for i, row in enumerate(rows):
-            own = self._different_words(best.values[i].tolist(), best.indices[i].tolist(), row, topn)
-            if len(own) < topn and n < table.shape[1]:  # many senses of few words
+            nearest_of_row = self._different_words(best.values[i].tolist(), best.indices[i].tolist(), row, topn)
+            if len(nearest_of_row) < topn and n < table.shape[1]:  # many senses of few words
                 ranked = table[i].sort(descending=True)
-                own = self._different_words(ranked.values.tolist(), ranked.indices.tolist(), row, topn)
-            found.append(own)
-        return found
+                nearest_of_row = self._different_words(ranked.values.tolist(), ranked.indices.tolist(), row, topn)
+            neighbours.append(nearest_of_row)
+        return neighbours
 
     def _different_words(
         self, cosines: list[float], indices: list[int], row: int | None, topn: int
     ) -> list[tuple[str, float]]:
         words = set() if row is None else {word_of(self.keys[row])}
-        found: list[tuple[str, float]] = []
+        chosen: list[tuple[str, float]] = []
         for cosine, index in zip(cosines, indices, strict=True):
             word = word_of(self.keys[index])
             if cosine > _NOT and word not in words:
                 words.add(word)
-                found.append((self.keys[index], cosine))
-            if len(found) == topn:
+                chosen.append((self.keys[index], cosine))
+            if len(chosen) == topn:
                 break
-        return found
+        return chosen
 
     def to_gensim(self) -> Any:
         """gensim's KeyedVectors of the same directions."""

@@ -64,8 +64,8 @@ class Limited:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or refuse what is too long."""
-        said = dict(scope.get("headers", [])).get(b"content-length", b"")
-        if said.isdigit() and int(said) > self.most:
+        length = dict(scope.get("headers", [])).get(b"content-length", b"")
+        if length.isdigit() and int(length) > self.most:
             await JSONResponse({"detail": self._too_long}, 413)(scope, receive, send)
             return
         n_read = 0
@@ -182,8 +182,8 @@ def create_app(model: Model) -> FastAPI:
 
 def little_map(lexicon: Lexicon, senses: list[tuple[str, list[str]]]) -> list[dict[str, Any]]:
     """The senses and some neighbours of each on the plane of their two main directions, from -1 to 1."""
-    own = [key for key, _ in senses]
-    keys = list(dict.fromkeys([*own, *(key for _, near in senses for key in near)]))
+    shown = [key for key, _ in senses]
+    keys = list(dict.fromkeys([*shown, *(key for _, near in senses for key in near)]))
     vectors = np.stack([lexicon.vectors[key] for key in keys])
     centred = vectors - vectors.mean(axis=0)
     left, scales, _ = np.linalg.svd(centred, full_matrices=False)
@@ -192,7 +192,7 @@ def little_map(lexicon: Lexicon, senses: list[tuple[str, list[str]]]) -> list[di
     plane[:, :n] = left[:, :n] * scales[:n]
     plane /= max(float(np.abs(plane).max()), 1e-9)
     return [
-        {"key": key, "x": round(float(x), 4), "y": round(float(y), 4), "own": key in own}
+        {"key": key, "x": round(float(x), 4), "y": round(float(y), 4), "own": key in shown}
         for key, (x, y) in zip(keys, plane, strict=True)
     ]
 

@@ -82,7 +82,7 @@ def _count_substitutes(run: Run) -> WordLists:
     texts = _texts(run, run.config.senses.substitute_tokens, 3)
     chances, generator = run.batches.chances, run.batches.generator(3, 4)
     with run.state.reading():
-        found = count_substitutes(
+        table = count_substitutes(
             run.state.model, texts, MASK_ID, candidates, N_SUBSTITUTES, chances=chances, generator=generator
         )
-    return WordLists(substitutes=found.cpu().numpy())
+    return WordLists(substitutes=table.cpu().numpy())

@@ -34,8 +34,8 @@ class StepGraph:
         if self._graph is None:
             self._record(work, batches)
         else:
-            for mine, new in zip(self._batches, batches, strict=True):
-                _copy(mine, new)
+            for recorded, new in zip(self._batches, batches, strict=True):
+                _copy(recorded, new)
         assert self._graph is not None
         self._graph.replay()
         return self._result.clone()

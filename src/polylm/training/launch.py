@@ -104,21 +104,21 @@ def _shape(size: str | None, given: dict[str, Any], network: PolyLM | None) -> t
         size = size or "base"
         defaults_for(size, "cpu")  # rejects unknown sizes
         return size, getattr(ModelConfig, size)(**given)
-    own = network.config
+    shape = network.config
     for name, value in given.items():
-        if replace(own, **{name: value}) != own:
+        if replace(shape, **{name: value}) != shape:
             raise UserError(
-                f"the model to go on from ({{init}}) has {name} = {getattr(own, name)!r}: it cannot be {value!r}",
+                f"the model to go on from ({{init}}) has {name} = {getattr(shape, name)!r}: it cannot be {value!r}",
                 init=None,
             )
-    like = min(RATES, key=lambda name: abs(getattr(ModelConfig, name)().d_model - own.d_model))
+    like = min(RATES, key=lambda name: abs(getattr(ModelConfig, name)().d_model - shape.d_model))
     if size not in (None, like):
         raise UserError(
             f"the model to go on from ({{init}}) has a size of its own, like {like}: leave out {{size}}",
             init=None,
             size=size,
         )
-    return like, own
+    return like, shape
 
 
 def _dry_run(begin: Callable[..., Trainer], shape: ModelConfig, config: TrainConfig) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def collect(
     words_of = inventory.poly_words.to(device)
     place = torch.full((inventory.n_words,), -1, dtype=torch.int64, device=device)
     place[words_of] = torch.arange(len(words_of), device=device)
-    found = torch.zeros(len(words_of), n_vectors, model.config.d_model, device=device)
+    outputs = torch.zeros(len(words_of), n_vectors, model.config.d_model, device=device)
     counts = torch.zeros(len(words_of), dtype=torch.int64, device=device)
     for number, text in enumerate(texts):
         words, segments = text if isinstance(text, tuple) else (text, None)
@@ -77,7 +77,7 @@ def collect(
         now = torch.gather(words, 1, chosen)
         masked = words.scatter(1, chosen, torch.where(used, mask, now))
         y = torch.gather(
-            model.read(masked, segments).y_p.float(), 1, chosen.unsqueeze(-1).expand(-1, -1, found.shape[-1])
+            model.read(masked, segments).y_p.float(), 1, chosen.unsqueeze(-1).expand(-1, -1, outputs.shape[-1])
         )
         which, vectors = place[now[used]], y[used]  # (m,), (m, d)
         order = torch.argsort(which, stable=True)
@@ -85,9 +85,9 @@ def collect(
         first = torch.searchsorted(which, which)  # where each word's run begins
         slot = counts[which] + torch.arange(len(which), device=device) - first
         fits = slot < n_vectors
-        found[which[fits], slot[fits]] = vectors[fits]
+        outputs[which[fits], slot[fits]] = vectors[fits]
         counts.index_add_(0, which[fits], torch.ones_like(which[fits]))
-    return found, counts
+    return outputs, counts
 
 
 def _lots(words: Tensor, number: int) -> Tensor:
@@ -114,8 +114,8 @@ def _cluster(
     n_words, n, d = vectors.shape
     device = vectors.device
     generator = torch.Generator(device).manual_seed(seed)
-    there = torch.arange(n, device=device) < counts.unsqueeze(1)  # (P, n)
-    weight = there.float()
+    occurs = torch.arange(n, device=device) < counts.unsqueeze(1)  # (P, n)
+    weight = occurs.float()
     total = weight.sum(dim=1).clamp(min=1)
     means = (vectors * weight.unsqueeze(-1)).sum(dim=1) / total.unsqueeze(-1)
     deviations = (vectors - means.unsqueeze(1)) * weight.unsqueeze(-1)  # (P, n, d)
@@ -200,9 +200,9 @@ def split(single: PolyLM, config: ModelConfig, inventory: SenseInventory, cluste
         model.share_p[flat] = model.share_d[flat] = shares[living]
     model.c_p.load_state_dict(single.c_p.state_dict())
     if model.c_d is not None:
-        mine, theirs = model.c_d.state_dict(), single.c_p.state_dict()
-        same = {name: theirs[name] for name in mine if name in theirs and theirs[name].shape == mine[name].shape}
-        model.c_d.load_state_dict({**mine, **same})
+        state_d, theirs = model.c_d.state_dict(), single.c_p.state_dict()
+        same = {name: theirs[name] for name in state_d if name in theirs and theirs[name].shape == state_d[name].shape}
+        model.c_d.load_state_dict({**state_d, **same})
     return model
 
 
@@ -213,9 +213,9 @@ def split_state(state: Mapping[str, Tensor], model: PolyLM) -> dict[str, Tensor]
     new = {name: tensor[word.to(tensor.device)] if name in by_word else tensor for name, tensor in state.items()}
     shapes = {name: tensor.shape for name, tensor in model.named_parameters()}
     for name, tensor in state.items():
-        head, found, rest = name.partition("c_p.")
-        mine = f"c_d.{rest}"
-        fits = mine in shapes and (tensor.shape == shapes[mine] or head.endswith("step."))
-        if found and fits:
-            new[f"{head}{mine}"] = tensor.clone()
+        head, is_encoder, rest = name.partition("c_p.")
+        name_d = f"c_d.{rest}"
+        fits = name_d in shapes and (tensor.shape == shapes[name_d] or head.endswith("step."))
+        if is_encoder and fits:
+            new[f"{head}{name_d}"] = tensor.clone()
     return new

@@ -65,9 +65,9 @@ class Trainer:
         folder.check(out, description, resume=resume)
         phase = 1 if config.senses.start == "split" and init is None else 2
         state = RunState(_new_model(config, model_config, inventory, init, phase), config, place, out, phase=phase)
-        found = checkpoints.latest(out) if resume else None
-        if found is not None:
-            state.restore(*checkpoints.load(found), model_config, inventory)
+        last = checkpoints.latest(out) if resume else None
+        if last is not None:
+            state.restore(*checkpoints.load(last), model_config, inventory)
         length = model_config.max_length
         text = Text.load(corpus, config.batches.held_out, length, place)
         batches = Batches(
