@@ -51,7 +51,8 @@ class Tagger:
     ) -> list[TaggedToken]:
         """The words of a text, each with its sense."""
         if not isinstance(text, str):
-            raise UserError(f"tag takes one text: {_INSTEAD.get(_is_list(text), _kind(text))}")
+            instead = "for words that are tokens already use tag_tokens, for several texts tag_many"
+            raise UserError(f"tag takes one text: {instead if _is_list(text) else _kind(text)}")
         return next(self.tag_many([text], read_out=read_out, granularity=granularity))
 
     def tag_tokens(
@@ -154,9 +155,6 @@ def beside(tag: Callable[[Iterator[Any]], Iterator[T]], items: Iterable[Any], te
             yield text_of(item)
 
     return ((waiting.popleft(), tokens) for tokens in tag(texts()))
-
-
-_INSTEAD = {True: "for words that are tokens already use tag_tokens, for several texts tag_many"}
 
 
 def _kind(text: object) -> str:

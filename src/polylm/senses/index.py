@@ -91,11 +91,13 @@ class SenseIndex:
         """How many senses each word has at a granularity."""
         if self.merge_tree is None or granularity >= 1:
             return self.n_senses
-        if self._n_heads[0] != granularity:  # people choose one and leave it
+        at, counts = self._n_heads
+        if at != granularity:  # people choose one and leave it
             heads = self.merge_tree.representatives(granularity).unique()  # type: ignore[no-untyped-call]
             words = self.network.inventory.word_of_sense.cpu()[heads]
-            self._n_heads = granularity, torch.bincount(words, minlength=len(self.first)).tolist()
-        return self._n_heads[1]
+            counts = torch.bincount(words, minlength=len(self.first)).tolist()
+            self._n_heads = granularity, counts  # both at once: threads may ask for different ones
+        return counts
 
     def groups(self, word: int, granularity: float) -> list[tuple[list[int], float]]:
         """The rows of a word that are one at a granularity, the commonest first, and the share of each group."""

@@ -4,6 +4,7 @@ With steps as budget, what a step does depends on the seed, the number of the st
 killed and taken up again has, on the CPU, the very weights of one that was not.
 """
 
+import copy
 import json
 import logging
 from contextlib import ExitStack
@@ -169,4 +170,4 @@ def _new_model(
             "the model to go on from has other words or senses than the data (or was pruned): prepare the text with "
             "its vocabulary, or train anew"
         )
-    return init
+    return copy.deepcopy(init)  # the caller's stays as it is
