@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from benchmarks import planted_words as planted
+from safetensors.torch import load_file
 
 from polylm.model.config import ModelConfig
 from polylm.symbols import SPECIAL
@@ -65,3 +66,9 @@ def settings(**changes):
             },
         }
     )
+
+
+def same_weights(first, second):
+    """Whether two folders hold the same model, to the bit."""
+    a, b = (load_file(folder / "model.safetensors") for folder in (first, second))
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import pytest
 import torch
@@ -16,7 +15,6 @@ from safetensors.torch import load_file
 
 from polylm.bundle.bundle import Bundle
 from polylm.errors import UserError
-from polylm.model.contextualizer import register_contextualizer
 from polylm.model.pruning import pruned
 from polylm.training import checkpoints, finish
 from polylm.training.clock import Clock
@@ -25,22 +23,13 @@ from polylm.training.observers import Callbacks
 from polylm.training.phases import split_run
 from polylm.training.signals import Stopped
 from polylm.training.trainer import Trainer
-from tests.shared.corpora import TINY, settings, write_corpus
+from tests.shared.corpora import TINY, same_weights, settings, write_corpus
 
 
 def run(corpus, out, *, resume=False, stop_after=None, callbacks=None, **changes):
     trainer = Trainer(corpus, out, TINY, settings(**changes), device="cpu", resume=resume, callbacks=callbacks)
     trainer.stop_after = stop_after
     return trainer, trainer.train()
-
-
-def weights(folder):
-    return load_file(folder / "model.safetensors")
-
-
-def same(first, second):
-    a, b = weights(first), weights(second)
-    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +69,7 @@ def test_taken_up_again_it_is_the_same_run(corpus, tmp_path, whole, stop):
     """Before the split, at it (step 6), after it, between checkpoints."""
     run(corpus, tmp_path / "run", stop_after=stop)
     run(corpus, tmp_path / "run", resume=True)
-    assert same(tmp_path / "run", whole[0])
+    assert same_weights(tmp_path / "run", whole[0])
 
 
 @pytest.mark.slow
@@ -89,7 +78,7 @@ def test_other_ways_are_taken_up_again_too(corpus, tmp_path, changes):
     run(corpus, tmp_path / "whole", **changes)
     run(corpus, tmp_path / "cut", stop_after=9, **changes)
     run(corpus, tmp_path / "cut", resume=True, **changes)
-    assert same(tmp_path / "cut", tmp_path / "whole")
+    assert same_weights(tmp_path / "cut", tmp_path / "whole")
 
 
 CODE = """
@@ -138,7 +127,7 @@ def test_kill_9_at_any_moment(corpus, tmp_path):
         kills += 1
     assert kills >= 8
     assert start(corpus, tmp_path / "run", steps).wait() == 0
-    assert same(tmp_path / "run", tmp_path / "whole")
+    assert same_weights(tmp_path / "run", tmp_path / "whole")
 
 
 @pytest.mark.slow
@@ -358,7 +347,7 @@ def test_planted_homonyms_come_apart_better_from_kmeans(tmp_path):
 def test_means_of_weights_are_what_is_saved(corpus, tmp_path):
     run(corpus, tmp_path / "last", steps=8, start="senses")
     run(corpus, tmp_path / "mean", steps=8, start="senses", ema=0.5)
-    assert not same(tmp_path / "last", tmp_path / "mean")
+    assert not same_weights(tmp_path / "last", tmp_path / "mean")
 
 
 def test_a_loss_that_leaps_up_stops_the_run(corpus, tmp_path):
@@ -414,57 +403,3 @@ def test_what_was_half_written_at_the_end_goes(corpus, tmp_path):
     (out / "training.json").write_text("{")
     with pytest.raises(UserError, match=r"training.json is damaged"):
         run(corpus, out, resume=True)
-
-
-class Neighbours(torch.nn.Module):
-    """A contextualizer of somebody's own: each place hears the two beside it. It can do nothing that is optional."""
-
-    def __init__(self, config, n_layers):
-        super().__init__()
-        self.mix = torch.nn.ModuleList(
-            torch.nn.Conv1d(config.d_model, config.d_model, 3, padding=1) for _ in range(n_layers)
-        )
-
-    def forward(self, x, segments=None):
-        for mix in self.mix:
-            x = x + torch.nn.functional.gelu(mix(x.mT)).mT
-        return x
-
-
-def test_a_contextualizer_from_outside_is_trained(corpus, tmp_path):
-    """It is registered, trained through both phases, taken up again, saved, and reads text."""
-    import polylm
-
-    polylm.register_contextualizer("neighbours", Neighbours)
-    shape = replace(TINY, contextualizer="neighbours")
-    summaries = []
-    for name, stops in (("whole", [None]), ("cut", [29, None])):
-        for stop in stops:
-            config = settings(steps=80)
-            trainer = Trainer(corpus, tmp_path / name, shape, config, device="cpu", resume=stop is None)
-            trainer.stop_after = stop
-            summaries.append(trainer.train())
-    assert same(tmp_path / "whole", tmp_path / "cut")
-    assert summaries[0]["held_out"] < math.log(120 + 45) - 0.1  # words that are all alike
-    assert polylm.load(tmp_path / "whole").tag("h3 w1")[0].sense.startswith("h3#")
-
-
-def test_what_a_contextualizer_can_do_is_used(corpus, tmp_path):
-    """Only some places, if it has a way; and no seed before every step, if it draws nothing by lot."""
-    asked = []
-
-    class Able(Neighbours):
-        random = False
-
-        def outputs_at(self, x, segments, at):
-            asked.append(len(at))
-            return self(x, segments).flatten(0, 1)[at]
-
-    register_contextualizer("able", Able)
-    shape = replace(TINY, contextualizer="able")
-    trainer = Trainer(corpus, tmp_path / "run", shape, settings(), device="cpu")
-    assert not trainer.step._random
-    trainer.stop_after = 2
-    trainer.train()
-    assert asked
-    assert Trainer(corpus, tmp_path / "other", replace(TINY, contextualizer="lstm"), settings()).step._random
