@@ -55,7 +55,14 @@ def corpus(tmp_path_factory):
 def settings(**changes):
     return TrainConfig.flat(
         **{
-            **{"steps": 20, "batch_tokens": 32 * 22, "learning_rate": 1e-2, "log_every": 5, "checkpoint_steps": 4},
+            **{
+                "steps": 20,
+                "reading_share": 0.0,
+                "batch_tokens": 32 * 22,
+                "learning_rate": 1e-2,
+                "log_every": 5,
+                "checkpoint_steps": 4,
+            },
             **{
                 "confusion_tokens": 2000,
                 "substitute_tokens": 2000,

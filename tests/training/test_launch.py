@@ -6,8 +6,6 @@ import pytest
 
 from polylm.errors import UserError
 from polylm.model.config import ModelConfig
-from polylm.model.inventory import SenseInventory
-from polylm.model.polylm import PolyLM
 from polylm.training import launch
 from polylm.training.config import TrainConfig, defaults_for
 from polylm.training.launch import TrainRequest, parse_settings
@@ -51,14 +49,14 @@ def test_a_lower_rate_is_said_once(corpus, tmp_path):
 
 
 def test_a_model_that_is_gone_on_from_keeps_its_shape():
-    network = PolyLM(ModelConfig.tiny(max_length=22), SenseInventory([1, 1, 1, 1, 2]))
+    shape = ModelConfig.tiny(max_length=22)
     assert launch._shape(None, {}, None) == ("base", ModelConfig.base())
-    assert launch._shape(None, {"max_length": 22}, network) == ("tiny", network.config)
-    assert launch._shape("tiny", {}, network) == ("tiny", network.config)
+    assert launch._shape(None, {"max_length": 22}, shape) == ("tiny", shape)
+    assert launch._shape("tiny", {}, shape) == ("tiny", shape)
     with pytest.raises(UserError, match="has max_length = 22: it cannot be 64"):
-        launch._shape(None, {"max_length": 64}, network)
+        launch._shape(None, {"max_length": 64}, shape)
     with pytest.raises(UserError, match="like tiny: leave out size='large'"):
-        launch._shape("large", {}, network)
+        launch._shape("large", {}, shape)
 
 
 def test_a_run_that_is_taken_up_has_its_budget(corpus, tmp_path):

@@ -15,7 +15,6 @@ from safetensors.torch import load_file
 
 from polylm.bundle.bundle import Bundle
 from polylm.errors import UserError
-from polylm.model.pruning import pruned
 from polylm.training import checkpoints, finish
 from polylm.training.clock import Clock
 from polylm.training.divergence import Means
@@ -268,18 +267,18 @@ def test_no_checkpoint_of_a_ruined_state(corpus, tmp_path, monkeypatch):
 
 
 def test_going_on_from_a_model(corpus, tmp_path, whole):
-    begun = {"init": Bundle.read(whole[0]).network, "device": "cpu"}
+    begun = {"init": Bundle.read(whole[0]), "device": "cpu"}
     first = Trainer(corpus, tmp_path / "run", TINY, settings(steps=60, learning_rate=5e-3), **begun)
     first.stop_after = 9
     first.train()
     with pytest.raises(UserError, match="was begun from a model"):
         run(corpus, tmp_path / "run", resume=True, steps=60, learning_rate=5e-3)
-    begun["init"] = Bundle.read(whole[0]).network
+    begun["init"] = Bundle.read(whole[0])
     summary = Trainer(
         corpus, tmp_path / "run", TINY, settings(steps=60, learning_rate=5e-3), resume=True, **begun
     ).train()
     assert summary["held_out"] < whole[1]["held_out"]
-    smaller = pruned(Bundle.read(whole[0]).network, 0.3)
+    smaller = Bundle.read(whole[0]).pruned(0.3)
     with pytest.raises(UserError, match="other words or senses"):
         Trainer(corpus, tmp_path / "other", TINY, settings(), init=smaller, device="cpu")
 
@@ -378,12 +377,12 @@ def test_a_mean_of_few_targets_is_no_spike(corpus, tmp_path):
     trainer = Trainer(corpus, tmp_path / "run", TINY, settings(batch_tokens=44), device="cpu")
     losses = trainer.run.state.losses
     for number in range(400):
-        losses.check(Means(6.0 + 3 * (-1) ** number, 0.0, 0.0, 1.0), 1, step=10, share=0.5)
+        losses.check(Means((6.0 + 3 * (-1) ** number, 0.0, 0.0), 1.0), 1, step=10, share=0.5)
     assert losses.best == pytest.approx(6.0, abs=0.1)
     with pytest.raises(UserError, match=r"the loss rose to 8\.\d+, from 6\.0"):
-        losses.check(Means(9.0, 0.0, 0.0, 1.0), 400, step=10, share=0.5)
+        losses.check(Means((9.0, 0.0, 0.0), 1.0), 400, step=10, share=0.5)
     with pytest.raises(UserError, match="is not a number"):
-        losses.check(Means(float("nan"), 0.0, 0.0, 1.0), 1, step=10, share=0.5)
+        losses.check(Means((float("nan"), 0.0, 0.0), 1.0), 1, step=10, share=0.5)
 
 
 def test_a_ruined_model_is_not_split(corpus, tmp_path):

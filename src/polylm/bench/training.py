@@ -111,7 +111,7 @@ def measure(
                 first = time.perf_counter() - begun
                 tokens, memory = _measure(step, trainer, seconds)
                 n = trainer.run.state.model.inventory.n_rows
-                needed = flops_per_token(trainer.run.shape, n, now.mask_rate, phase_one=phase == 1)
+                needed = flops_per_token(trainer.run.shape, n, now.mask_rate, phase=phase)
                 about = {"size": size, "senses": n, "batch_tokens": config.batches.batch_tokens, "device": kind}
                 row = {**about, "what": f"phase {phase}", "tokens_per_s": round(tokens), "memory_gib": memory}
                 rows.append({**row, "of_bound": tokens * needed / peak, "first_step_s": round(first, 1)})

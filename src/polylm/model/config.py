@@ -25,12 +25,14 @@ class ModelConfig:
     # J_D and J_M are means over the targets with several senses (the authors' later code), or over all (the paper).
     normalisation: Literal["polysemous", "targets"] = "polysemous"
 
+    reads_unmasked: bool = False  # whether J_R was trained; training sets it
+
     def __post_init__(self) -> None:
         for name in ("d_model", "d_filter", "n_heads", "n_layers_d", "n_layers_p", "max_length"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise UserError(f"{name} is {value!r}: it must be a whole number, 1 or more")
-        for name in ("disambiguation", "distinctness"):
+        for name in ("disambiguation", "distinctness", "reads_unmasked"):
             if not isinstance(getattr(self, name), bool):
                 raise UserError(f"{name} is {getattr(self, name)!r}: it must be true or false")
         if not isinstance(self.contextualizer, str):

@@ -21,6 +21,11 @@ class Losses(NamedTuple):
     n_targets: Tensor
     n_polysemous: Tensor
 
+    @property
+    def parts(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What is logged."""
+        return self.lm, self.distinctness, self.match
+
 
 def losses(
     own: Tensor,

@@ -17,6 +17,16 @@ from polylm.model.inventory import SenseInventory
 from polylm.model.loss import Losses, losses
 
 
+class TargetScores(NamedTuple):
+    """Scores e_s . y + b_s (n, k) of the senses of n targets, -inf beyond them; and y^P."""
+
+    masked: Tensor  # by C^P, where the targets are masked
+    disambiguation: Tensor | None  # by C^D, in the text as it is; none without that layer
+    unmasked: Tensor | None  # by C^P, in the text as it is, if asked for
+    y_p: Tensor  # (n, d) where the targets are masked
+    half: Tensor | None  # E as the kernels want it, if they run
+
+
 class Reading(NamedTuple):
     """What the two layers make of a text."""
 
@@ -271,28 +281,14 @@ class PolyLM(nn.Module):
 
         No place is there twice. J_M needs q^D on the unmasked text, so C^D runs on both, stacked, and only once.
         """
-        self._check_length(words)
         at_targets = words.flatten()[targets]
         predicted = self.inventory.predicted[self.inventory.first[at_targets]]
         weights = predicted.to(self.share_p.dtype) * (1.0 if weights is None else weights)
-        if self.c_d is None:
-            log_q_d = None
-            y = at_places(self.c_p, F.embedding(masked, self._inputs()), segments, targets)
-            half = self._half(y)
-            own = self._target_scores(at_targets, y, half)
-        else:
-            both = torch.cat((masked, words))
-            both_segments = None if segments is None else torch.cat((segments, segments))
-            n = masked.numel()  # of the unmasked text only the targets are needed
-            wanted = torch.cat((torch.arange(n, device=targets.device), n + targets))
-            y_d = at_places(self.c_d, F.embedding(both, self._inputs()), both_segments, wanted)
-            half = self._half(y_d)
-            x_p = self._mixed(masked, y_d[:n].view(*masked.shape, -1), half)
-            y = at_places(self.c_p, x_p, segments, targets)  # (n, d)
-            scores = self._target_scores(at_targets.repeat(2), torch.cat((y, y_d[n:])), half)
-            own = scores[: len(targets)]
-            log_q_d = scores[len(targets) :].log_softmax(dim=-1)
-        log_z = log_partition(y, self.embeddings, self.output_bias(), half=half)
+        scores = self.target_scores(masked, words, targets, segments)
+        own, log_q_d = scores.masked, None
+        if scores.disambiguation is not None:
+            log_q_d = scores.disambiguation.log_softmax(dim=-1)
+        log_z = log_partition(scores.y_p, self.embeddings, self.output_bias(), half=scores.half)
         if self.training:
             self._count_shares(at_targets, own.detach(), log_q_d, weights)
             if not self.defer_shares:
@@ -309,6 +305,38 @@ class PolyLM(nn.Module):
             normalisation=self.config.normalisation,
             totals=totals,
         )
+
+    def target_scores(
+        self, masked: Tensor, words: Tensor, targets: Tensor, segments: Tensor | None = None, *, unmasked: bool = False
+    ) -> TargetScores:
+        """What both layers say of the words at `targets` (n,), places in B * T, in texts (B, T).
+
+        C^P reads the `masked` texts, and if asked for the `unmasked` ones too. C^D reads both, stacked, in one run.
+        """
+        self._check_length(words)
+        at_targets, n, n_targets = words.flatten()[targets], masked.numel(), len(targets)
+        both = torch.cat((masked, words))
+        segments_of_both = None if segments is None else torch.cat((segments, segments))
+        at_both = torch.cat((targets, n + targets))
+        read, read_segments, at = (both, segments_of_both, at_both) if unmasked else (masked, segments, targets)
+        if self.c_d is None:
+            x_p = F.embedding(read, self._inputs())
+            outputs = at_places(self.c_p, x_p, read_segments, at)
+            half = self._half(outputs)
+        else:
+            # Of what C^P does not read only the targets are needed.
+            wanted = torch.arange(read.numel(), device=targets.device)
+            wanted = wanted if unmasked else torch.cat((wanted, n + targets))
+            y_d = at_places(self.c_d, F.embedding(both, self._inputs()), segments_of_both, wanted)
+            half = self._half(y_d)
+            x_p = self._mixed(read, y_d[: read.numel()].view(*read.shape, -1), half)
+            y_p = at_places(self.c_p, x_p, read_segments, at)  # (n or 2 n, d)
+            outputs = torch.cat((y_p, y_d[n + targets] if unmasked else y_d[n:]))
+        n_parts = 1 + unmasked + (self.c_d is not None)
+        scores = self._target_scores(at_targets.repeat(n_parts), outputs, half)
+        parts = list(scores.view(n_parts, n_targets, scores.shape[1]))
+        disambiguation = None if self.c_d is None else parts.pop()
+        return TargetScores(parts[0], disambiguation, parts[1] if unmasked else None, outputs[:n_targets], half)
 
     def compile_parts(self, wanted: bool = True) -> None:
         """Compile the encoders, in place, or no longer; what stands between them is fused already, or small."""

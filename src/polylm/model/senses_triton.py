@@ -175,6 +175,8 @@ class _OwnSenses(torch.autograd.Function):
             words, half, first, n_senses, scores, dx, d_in, ds, q, dy, n,
             D=d, BD=_piece(d), K=k, BM=_BM, MIX=mix, SCORED=scored,
         )  # fmt: skip
+        if not ctx.needs_input_grad[1]:
+            return dy, None, None, None, None, None, None, None, None
         de = torch.zeros(ctx.shape, dtype=torch.float32, device=y.device)
         db = torch.zeros(ctx.shape[0], dtype=torch.float32, device=y.device)
         order = torch.argsort(words.to(torch.int32))

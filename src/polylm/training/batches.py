@@ -146,11 +146,14 @@ class Batches:
             self._epoch, self._order = epoch, order.to(self.device)
         return self._order
 
-    def step(self, step: int, mask_rate: float) -> Iterator[Batch]:
-        """The parts of a step's batch, of this device: as many as gradients are accumulated over."""
+    def step(self, step: int, mask_rate: float, *, to_read: bool = False) -> Iterator[Batch]:
+        """The parts of a step's batch, of this device: as many as gradients are accumulated over.
+
+        `to_read`: targets are words of several senses alone, and all of them are masked.
+        """
         words = self.text.windows(self.starts(step), self.length, self.device)
         generator = self.generator(1, step)
-        places, masked, weights = self._mask(words, mask_rate, generator)
+        places, masked, weights = self._mask(words, mask_rate, generator, to_read=to_read)
         at = torch.gather(words, 1, places)  # (rows, n)
         counted = weights * self.predicted[at]
         totals = counted.sum(), (counted * self.polysemous[at]).sum()
@@ -169,13 +172,16 @@ class Batches:
                 totals,
             )
 
-    def _mask(self, words: Tensor, mask_rate: float, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
+    def _mask(
+        self, words: Tensor, mask_rate: float, generator: torch.Generator, *, to_read: bool = False
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Places (rows, n) of targets, the text with 80 / 10 / 10 of them changed, and weights (rows, n)."""
-        n = self.n_targets
+        n = max(round(self.length * mask_rate), 1) if to_read else self.n_targets
+        eligible = self.predicted & self.polysemous if to_read else self.predicted
         lots = torch.rand(words.shape, generator=generator, device=self.device)
         if self.chances is not None:  # the first of exponential clocks: without replacement, in proportion
             lots = -torch.log1p(-lots) / self.chances[words]
-        lots = lots.masked_fill(~self.predicted[words], torch.inf)  # line marks come last, and have no weight
+        lots = lots.masked_fill(~eligible[words], torch.inf)  # line marks come last, and have no weight
         places = lots.topk(n, dim=1, largest=False).indices
         wanted = self.length * mask_rate
         chance = torch.rand((), generator=generator, device=self.device)
@@ -186,11 +192,13 @@ class Batches:
         other = torch.randint(len(SPECIAL), self.n_words, places.shape, generator=generator, device=self.device)
         now = torch.gather(words, 1, places)
         new = torch.where(what < 0.8, MASK_ID, torch.where(what < 0.9, now, other))
+        if to_read:
+            new = torch.full_like(now, MASK_ID)
         masked = words.scatter(1, places, torch.where(used, new, now))
         return places, masked, used.float()
 
-    def held_out(self, n_tokens: int) -> Iterator[Batch]:
-        """Held-out text, every seventh word or so masked, always the same."""
+    def held_out(self, n_tokens: int, *, to_read: bool = False) -> Iterator[Batch]:
+        """Held-out text, every seventh word or so masked, always the same; or words of several senses alone."""
         rows = min(len(self.text.held) // self.length, max(n_tokens // self.length, 1))
         per_part = min(self.n_rows, _READ_ROWS)
         n = max(round(self.length * 0.15), 1)  # whatever the rate of training
@@ -199,7 +207,7 @@ class Batches:
             starts = torch.arange(first, min(first + per_part, rows)) * self.length
             words = self.text.windows(starts, self.length, self.device, held=True)
             lots = torch.rand(words.shape, generator=generator, device=self.device)
-            lots = lots.masked_fill(~self.predicted[words], 2.0)
+            lots = lots.masked_fill(~(self.predicted & self.polysemous if to_read else self.predicted)[words], 2.0)
             places = lots.topk(n, dim=1, largest=False).indices
             weights = (torch.gather(lots, 1, places) < 1.5).float()
             masked = words.scatter(1, places, MASK_ID)

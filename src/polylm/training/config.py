@@ -79,6 +79,17 @@ class SensesConfig(_Record):
 
 
 @dataclass(frozen=True)
+class ReadingConfig(_Record):
+    """The last phase, in which the network learns to read words that are not masked (lesson.py)."""
+
+    reading_share: float = _share(0.25)  # of the run, its end; 0: none; 1: a finished model learns nothing else
+    reading_targets: float = _share(0.2, above=0)  # share of the positions that are learned from
+    reading_rate: float = _number(1e-3, above=0)  # the learning rate
+    reading_trains: Literal["encoders", "prediction", "all"] = "encoders"  # C^D and C^P; C^P alone; E, b and lambda too
+    reading_sharpness: float = _number(1.0, above=0)  # power of the distributions that are learned
+
+
+@dataclass(frozen=True)
 class MachineConfig(_Record):
     """What does not change what is learned, but for rounding."""
 
@@ -101,6 +112,7 @@ class TrainConfig(_Record):
     batches: BatchConfig = field(default_factory=BatchConfig)
     optimization: OptimizationConfig = field(default_factory=OptimizationConfig)
     senses: SensesConfig = field(default_factory=SensesConfig)
+    reading: ReadingConfig = field(default_factory=ReadingConfig)
     machine: MachineConfig = field(default_factory=MachineConfig)
 
     def __post_init__(self) -> None:
@@ -134,7 +146,7 @@ class TrainConfig(_Record):
 
 _RECORDS: dict[str, type[_Record]] = {
     **{"batches": BatchConfig, "optimization": OptimizationConfig},
-    **{"senses": SensesConfig, "machine": MachineConfig},
+    **{"senses": SensesConfig, "reading": ReadingConfig, "machine": MachineConfig},
 }
 SETTINGS = {"steps", "seconds", "seed", *(one.name for record in _RECORDS.values() for one in fields(record))}
 

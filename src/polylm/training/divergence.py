@@ -17,11 +17,9 @@ EARLY = 0.02  # share of the run in which losses may leap
 
 
 class Means(NamedTuple):
-    """Losses and gradient norm over some steps."""
+    """Three terms of the loss and the gradient's norm over some steps; the first term is the one that must fall."""
 
-    lm: float
-    distinctness: float
-    match: float
+    terms: tuple[float, float, float]
     gradient: float
 
 
@@ -35,8 +33,12 @@ class LossWatch:
         self._loss, self._steps = 0.0, 0  # of means that were of too few targets
 
     def add(self, losses: Tensor) -> None:
-        """(lm, distinctness, match, gradient norm) of a step."""
+        """The terms of the loss and the gradient's norm of a step."""
         self._window.append(losses)
+
+    def begin_again(self) -> None:
+        """Another loss from now on: what the last one was says nothing of it."""
+        self.best, self._window, self._loss, self._steps = math.inf, [], 0.0, 0
 
     def look(self, step: int, share: float, ranks: Ranks) -> Means | None:
         """Means since the last look, if there was a step; the run stops if they are not numbers, or far too high."""
@@ -45,13 +47,14 @@ class LossWatch:
         means, n_steps = torch.stack(self._window).mean(dim=0), len(self._window)
         self._window = []
         ranks.sum_(means[:3])  # each process has its part
-        found = Means(*means.tolist())
+        *terms, norm = means.tolist()
+        found = Means((terms[0], terms[1], terms[2]), norm)
         self.check(found, n_steps, step, share)
         return found
 
     def check(self, means: Means, n_steps: int, step: int, share: float) -> None:
         """Stop the run if there is reason to."""
-        lm, norm = means.lm, means.gradient
+        lm, norm = means.terms[0], means.gradient
         if not (math.isfinite(lm) and math.isfinite(norm)):
             self._stop(f"or its gradient is not a number ({lm}, {norm})", step)
         # Means of few targets vary by chance: they are put together until there are enough.

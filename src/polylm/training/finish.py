@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -54,6 +55,8 @@ def record_split(record: dict[str, Any], log: RunLog, *, is_first: bool) -> None
 def bundle_of(run: Run, summary: dict[str, Any]) -> Bundle:
     """The model as it is saved."""
     model, senses = run.state.model, run.config.senses
+    if run.begun_from is not None and run.config.reading.reading_share == 1:  # its senses are what they were
+        return replace(run.begun_from, network=model, training={**(run.begun_from.training or {}), "reading": summary})
     order_senses(model)
     merge_tree = _count_confusion(run) if len(model.inventory.poly_words) else None
     lists = _count_substitutes(run) if senses.substitute_tokens else WordLists()
@@ -63,7 +66,7 @@ def bundle_of(run: Run, summary: dict[str, Any]) -> Bundle:
 
 def _texts(run: Run, n_tokens: int, purpose: int) -> Iterator[Any]:
     """Text to count on: no more than the run has learned from, and no further once a signal has come."""
-    if not run.begun_from:
+    if run.begun_from is None:
         n_tokens = min(n_tokens, run.tokens)
     for texts in run.batches.windows(n_tokens, purpose):
         if run.signals.number:

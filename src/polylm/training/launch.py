@@ -20,7 +20,7 @@ from polylm.training.config import RATES, SETTINGS, TrainConfig, defaults_for, p
 from polylm.training.observers import Callbacks
 from polylm.training.trainer import Trainer
 
-_SHAPE = {one.name for one in fields(ModelConfig)}
+_SHAPE = {one.name for one in fields(ModelConfig)} - {"reads_unmasked"}
 _KNOWN = _SHAPE | SETTINGS
 
 
@@ -70,14 +70,15 @@ class TrainRequest:
             raise UserError(
                 "say how long to train: a time such as {budget}, or a number of {steps}", budget="25m", steps=None
             )
-        network = None if self.init is None else _network_for(self.init, self.data)
-        shape = changes if self.size or network else known
-        size, model_config = _shape(self.size, {k: v for k, v in shape.items() if k in _SHAPE}, network)
+        init = None if self.init is None else _bundle_for(self.init, self.data)
+        shape = changes if self.size or init else known
+        given = {name: value for name, value in shape.items() if name in _SHAPE}
+        size, model_config = _shape(self.size, given, None if init is None else init.network.config)
         chosen = {name: value for name, value in {**defaults_for(size, kind), **known}.items() if name not in _SHAPE}
         config = TrainConfig.flat(**chosen)
         evaluate = None if self.evaluate is None else self.evaluate(model_config.max_length)
         callbacks = Callbacks(evaluate=evaluate, watch=self.watch)
-        begin = partial(Trainer, self.data, device=kind, init=network, callbacks=callbacks)
+        begin = partial(Trainer, self.data, device=kind, init=init, callbacks=callbacks)
         try:
             if self.dry_run:
                 return _dry_run(begin, model_config, config)
@@ -98,27 +99,26 @@ class TrainRequest:
         return changes
 
 
-def _shape(size: str | None, given: dict[str, Any], network: PolyLM | None) -> tuple[str, ModelConfig]:
+def _shape(size: str | None, given: dict[str, Any], init: ModelConfig | None) -> tuple[str, ModelConfig]:
     """The size whose defaults are right, and the shape; a model that is gone on from has its own."""
-    if network is None:
+    if init is None:
         size = size or "base"
         defaults_for(size, "cpu")  # rejects unknown sizes
         return size, getattr(ModelConfig, size)(**given)
-    shape = network.config
     for name, value in given.items():
-        if replace(shape, **{name: value}) != shape:
+        if replace(init, **{name: value}) != init:
             raise UserError(
-                f"the model to go on from ({{init}}) has {name} = {getattr(shape, name)!r}: it cannot be {value!r}",
+                f"the model to go on from ({{init}}) has {name} = {getattr(init, name)!r}: it cannot be {value!r}",
                 init=None,
             )
-    like = min(RATES, key=lambda name: abs(getattr(ModelConfig, name)().d_model - shape.d_model))
+    like = min(RATES, key=lambda name: abs(getattr(ModelConfig, name)().d_model - init.d_model))
     if size not in (None, like):
         raise UserError(
             f"the model to go on from ({{init}}) has a size of its own, like {like}: leave out {{size}}",
             init=None,
             size=size,
         )
-    return like, shape
+    return like, init
 
 
 def _dry_run(begin: Callable[..., Trainer], shape: ModelConfig, config: TrainConfig) -> dict[str, Any]:
@@ -135,15 +135,15 @@ def _dry_run(begin: Callable[..., Trainer], shape: ModelConfig, config: TrainCon
         return begin(Path(place) / "run", shape, small, resume=True).train()
 
 
-def _network_for(model: Path, data: Path) -> PolyLM:
-    """The network to go on from; its words must be those of the data."""
+def _bundle_for(model: Path, data: Path) -> Bundle:
+    """The model to go on from; its words must be those of the data."""
     bundle = Bundle.read(model)
     if bundle.vocabulary.words != PreparedCorpus(data, verify=False).vocabulary().words:
         raise UserError(
             f"{model} has other words than {data}: to go on from a model ({{init}}) the data must have its words",
             init=None,
         )
-    return bundle.network
+    return bundle
 
 
 def _from_file(path: Path | None) -> dict[str, Any]:
@@ -160,6 +160,7 @@ def _from_file(path: Path | None) -> dict[str, Any]:
         raise UserError(f"{path} is not a JSON object of settings")
     if isinstance(values.get("train"), dict) and isinstance(values.get("model"), dict):
         values = {**values["model"], **values["train"]}
+        values.pop("reads_unmasked", None)
     _check_known(values, f"{path}: ")
     return values
 

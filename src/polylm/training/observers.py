@@ -16,12 +16,14 @@ from polylm.model.polylm import PolyLM
 from polylm.text.vocabulary import Vocabulary
 from polylm.training.log import RunLog
 from polylm.training.run import Run
-from polylm.training.schedule import Values
+from polylm.training.schedule import READING, Values
 from polylm.training.signals import Stopped
 from polylm.training.speed import flops_per_token, measured_peak
 from polylm.training.watch import neighbours, sense_counts
 
 logger = logging.getLogger("polylm.training")
+_OF_MASKED = ("lm", "distinctness", "match")
+TERMS = {1: _OF_MASKED, 2: _OF_MASKED, READING: ("reading", "disambiguation", "kept")}  # of the loss, by phase
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Pace:
             return
         tokens = steps * run.tokens_per_step / max(seconds, 1e-9)
         n_senses = state.model.inventory.n_rows
-        needed = flops_per_token(run.shape, n_senses, now.mask_rate, phase_one=state.phase == 1)
+        needed = flops_per_token(run.shape, n_senses, now.mask_rate, phase=state.phase)
         bound = tokens * needed / self._peak / run.ranks.n_ranks
         self.log.add(
             {
@@ -70,7 +72,8 @@ class Pace:
                 "share": round(state.share, 6),
                 "phase": state.phase,
                 "seconds": round(state.clock.elapsed, 3),
-                **means._asdict(),
+                **dict(zip(TERMS[state.phase], means.terms, strict=True)),
+                "gradient": means.gradient,
                 **vars(now),
                 "tokens_per_s": round(tokens),
                 "of_bound": round(bound, 4),
@@ -78,8 +81,9 @@ class Pace:
         )
         logger.info(
             f"{state.share:6.1%}  step {state.step}  {tokens:,.0f} tokens/s ({bound:.0%} of the bound)  "
-            f"loss {means.lm:.3f}  J_D {means.distinctness:.3f}  J_M {means.match:.3f}  r {now.r:.2f}  "
-            f"lambda {now.lambda_m:.3f}  {state.clock.time_left(state.step)} left",
+            + "  ".join(f"{name} {term:.3f}" for name, term in zip(TERMS[state.phase], means.terms, strict=True))
+            + (f"  r {now.r:.2f}  lambda {now.lambda_m:.3f}" if state.phase < READING else "")
+            + f"  {state.clock.time_left(state.step)} left",
             extra={"progress": True},
         )
 
@@ -104,9 +108,9 @@ class Evaluation:
     def _look(self, run: Run) -> None:
         state, share = run.state, run.state.share
         record: dict[str, Any] = {"step": state.step, "share": round(share, 6), "held_out": run.held_out_nll()}
-        record |= sense_counts(state.model)
+        record |= sense_counts(state.model) | run.held_out_agreement()
         watched: list[str] = []
-        if state.phase == 2:
+        if state.phase > 1:
             for word in self.callbacks.watch:
                 lines = neighbours(state.model, run.vocabulary[word], run.vocabulary.words)
                 record[f"watch {word}"] = lines
@@ -115,10 +119,11 @@ class Evaluation:
                 with state.reading():
                     record |= self.callbacks.evaluate(state.model)
         self.log.add(record)
+        agreed = f", reads {record['agreement']:.1%} as if masked" if "agreement" in record else ""
         scored = f", AVG {record['eval_avg']:.1%}" if "eval_avg" in record else ""
         logger.info(
             f"{share:6.1%}  held-out NLL {record['held_out']:.3f}, {record['effective_senses']:.2f} effective senses, "
-            f"{record['dead_senses']:.0%} dead{scored}"
+            f"{record['dead_senses']:.0%} dead{agreed}{scored}"
         )
         for line in watched:
             logger.info(f"        {line}")

@@ -152,7 +152,7 @@ class Optimizer:
 
     def __init__(self, model: nn.Module, config: OptimizationConfig) -> None:
         self.config = config
-        named = dict(model.named_parameters())
+        named = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
         self.parameters = list(named.values())
         of_muon = {name: p for name, p in named.items() if config.optimizer == "muon" and _is_muons(name, p)}
         self.muon = Muon(of_muon, decay=config.weight_decay) if of_muon else None

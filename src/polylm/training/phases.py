@@ -1,5 +1,6 @@
-"""The split in the middle of a run: one vector a word before, its senses after."""
+"""From one phase of a run to the next: one vector a word, then its senses, then reading words that are not masked."""
 
+import logging
 import time
 from typing import Any
 
@@ -7,7 +8,33 @@ import torch
 
 from polylm.symbols import MASK_ID
 from polylm.training.run import Run
+from polylm.training.schedule import READING
 from polylm.training.split import Clusters, cluster, collect, split, split_state
+
+logger = logging.getLogger("polylm.training")
+
+
+def is_time_to_split(run: Run) -> bool:
+    """Whether the first phase is over: its share of what comes before the network learns to read."""
+    learning = 1 - run.config.reading.reading_share
+    return run.state.phase == 1 and run.state.share >= run.config.senses.phase_one * learning
+
+
+def is_time_to_read(run: Run) -> bool:
+    """Whether the last phase begins. Where no word has several senses there is nothing to learn in it."""
+    share, has_senses = run.config.reading.reading_share, len(run.inventory.poly_words) > 0
+    return 1 < run.state.phase < READING and share > 0 and has_senses and run.state.share >= 1 - share
+
+
+def begin_reading(run: Run) -> None:
+    """Go over to the last phase: the network as it is now is the teacher."""
+    state = run.state
+    state.losses.look(state.step, state.share, run.ranks)
+    state.use_means()
+    state.begin_reading()
+    state.clock.pause(state.step, run.ranks)
+    if run.ranks.is_first:
+        logger.info("learning to read words that are not masked")
 
 
 def split_run(run: Run) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from polylm.training.config import TrainConfig
 
+READING = 3  # the phase in which the network learns to read words that are not masked
+
 
 @dataclass(frozen=True)
 class Values:
@@ -22,10 +24,20 @@ def ramp(progress: float, start: float, end: float) -> float:
     return 1.0 if progress >= end else (progress - start) / (end - start)
 
 
-def values(config: TrainConfig, progress: float, split_at: float | None = None) -> Values:
-    """At a share of the run, from 0 to 1. Rates rise again, briefly, after a split: there are new parameters."""
+def values(config: TrainConfig, progress: float, split_at: float | None = None, *, phase: int = 2) -> Values:
+    """At a share of the run, from 0 to 1. Rates rise again, briefly, after a split: there are new parameters.
+
+    The last phase, in which the network learns to read, has a schedule of its own; the others end where it begins.
+    """
     progress = min(max(progress, 0.0), 1.0)
     warmup, senses, batches = config.optimization.warmup, config.senses, config.batches
+    before = 1 - config.reading.reading_share
+    if phase == READING:
+        progress = ramp(progress, before, 1.0)
+        rise = ramp(progress, 0.0, warmup) if warmup > 0 else 1.0
+        return Values(rise * (1 - progress), 1.0, 0.0, config.reading.reading_targets)
+    progress = min(progress / before, 1.0)
+    split_at = None if split_at is None else split_at / before
     rise = ramp(progress, 0.0, warmup) if warmup > 0 else 1.0
     if split_at is not None and warmup > 0:
         rise = ramp(progress, split_at, split_at + warmup / 2)

@@ -5,15 +5,18 @@ import time
 import torch
 
 from polylm.model.config import ModelConfig
+from polylm.training.schedule import READING
 
 
-def flops_per_token(config: ModelConfig, n_senses: int, mask_rate: float, *, phase_one: bool = False) -> float:
+def flops_per_token(config: ModelConfig, n_senses: int, mask_rate: float, *, phase: int = 2) -> float:
     """Arithmetic that a token of training takes: three times forward; products of matrices and attention alone."""
     d, length = config.d_model, config.max_length
     layer = 2 * (4 * d * d + 2 * d * config.d_filter) + 4 * length * d
     encoders = config.n_layers_p * layer
-    if not phase_one and config.disambiguation:
+    if phase > 1 and config.disambiguation:
         encoders += 2 * config.n_layers_d * layer
+    if phase == READING:  # the teacher, forward alone; and the network, which runs C^P on both texts
+        return encoders + 3 * (encoders + config.n_layers_p * layer)
     return 3 * (encoders + mask_rate * 2 * d * n_senses)
 
 

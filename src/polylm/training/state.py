@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from polylm.model.polylm import PolyLM
 from polylm.training.clock import Clock
 from polylm.training.config import TrainConfig
 from polylm.training.divergence import LossWatch
+from polylm.training.lesson import teacher_of
 from polylm.training.optimizer import Optimizer
+from polylm.training.schedule import READING
 
 
 class RunState:
@@ -27,6 +30,7 @@ class RunState:
         self.split_at: float | None = None  # share of the run, once it is done
         self.clock = Clock(config)
         self.losses = LossWatch(config.batches.batch_tokens * config.batches.mask_rate, out)
+        self.teacher: PolyLM | None = None  # in the last phase: the network as it was before
         self.adopt(model)
 
     def adopt(self, model: PolyLM) -> None:
@@ -34,7 +38,7 @@ class RunState:
         config, device = self.config, self.device
         self.model = model.to(device).train()
         model.defer_shares = True
-        model.lambda_logits.requires_grad_(len(model.inventory.poly_words) > 0)
+        _choose_trained(model, "all" if self.teacher is None else config.reading.reading_trains)
         half = config.machine.precision == "bfloat16" or (config.machine.precision == "auto" and device.type == "cuda")
         follows = getattr(model.c_p, "follows_dtype", False)
         model.compute_dtype = torch.bfloat16 if half and follows else None
@@ -42,9 +46,19 @@ class RunState:
         self.compiled = device.type == "cuda" if config.machine.compile is None else config.machine.compile
         if self.compiled:
             model.compile_parts()
-        self.optimizer = Optimizer(model, config.optimization)
+        optimization, rate = config.optimization, config.reading.reading_rate
+        if self.teacher is not None:
+            optimization = replace(optimization, learning_rate=rate, muon_rate=rate)
+        self.optimizer = Optimizer(model, optimization)
         has_means = config.optimization.ema > 0
         self.means = {name: p.detach().clone() for name, p in model.named_parameters()} if has_means else {}
+
+    def begin_reading(self) -> None:
+        """The last phase: from now on the network as it is teaches itself to read words that are not masked."""
+        self.teacher, self.phase = teacher_of(self.model), READING
+        self.model.config = replace(self.model.config, reads_unmasked=True)
+        self.losses.begin_again()
+        self.adopt(self.model)
 
     @property
     def share(self) -> float:
@@ -79,6 +93,8 @@ class RunState:
     def tensors(self) -> dict[str, Tensor]:
         """What a checkpoint holds in tensors."""
         parts = {"model": self.model.state_dict(), "optimizer": self.optimizer.state(), "ema": self.means}
+        if self.teacher is not None:
+            parts["teacher"] = self.teacher.state_dict()
         return {f"{part}.{name}": tensor for part, own in parts.items() for name, tensor in own.items()}
 
     def facts(self) -> dict[str, Any]:
@@ -98,10 +114,13 @@ class RunState:
         self, tensors: dict[str, Tensor], facts: dict[str, Any], shape: ModelConfig, inventory: SenseInventory
     ) -> None:
         """Be what was saved; after a split the model has another shape than at the start."""
-        split_since = self.phase == 1 and facts["phase"] == 2
-        self.step, self.phase, self.split_at = facts["step"], facts["phase"], facts["split_at"]
+        split_since = self.phase == 1 and facts["phase"] > 1
         if split_since:
             self.adopt(PolyLM(shape, inventory))
+        if facts["phase"] == READING:
+            self.model.load_state_dict(_part(tensors, "teacher."))
+            self.begin_reading()
+        self.step, self.phase, self.split_at = facts["step"], facts["phase"], facts["split_at"]
         self.model.load_state_dict(_part(tensors, "model."))
         self.optimizer.load(_part(tensors, "optimizer."))
         for name, mean in _part(tensors, "ema.").items():
@@ -110,6 +129,16 @@ class RunState:
         self.clock.elapsed = facts["elapsed"]
         self.clock.base_step, self.clock.base_share = self.step, facts["share"]
         self.clock.share_per_step = facts["share_per_step"]
+
+
+def _choose_trained(model: PolyLM, trained: str) -> None:
+    """Which weights learn: `all`, the `encoders`, or of these the one of the `prediction` layer."""
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(
+            trained == "all" or name.startswith("c_p.") or (trained == "encoders" and name.startswith("c_d."))
+        )
+    if trained == "all":
+        model.lambda_logits.requires_grad_(len(model.inventory.poly_words) > 0)
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

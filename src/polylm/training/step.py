@@ -11,6 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 from polylm.training.batches import Batch
 from polylm.training.distributed import Ranks
 from polylm.training.graph import StepGraph
+from polylm.training.lesson import Lesson
 from polylm.training.schedule import Values
 from polylm.training.state import RunState
 
@@ -25,20 +26,23 @@ class Step:
         encoders = [part for part in (model.c_d, model.c_p) if part is not None]
         self._random = any(getattr(part, "random", True) for part in encoders)
         self._r, self._lambda = (torch.ones((), device=device) for _ in range(2))
-        self._wrapped: nn.Module = model
+        self._learner: nn.Module = model
+        if state.teacher is not None:
+            self._learner = Lesson(model, state.teacher, sharpness=state.config.reading.reading_sharpness)
+        self._schedule = {"r": self._r, "lambda_m": self._lambda} if state.teacher is None else {}
         if ranks.n_ranks > 1:
             devices = [device.index] if device.type == "cuda" else None
             with warnings.catch_warnings():  # newer versions of torch have another name for broadcast_buffers
                 warnings.simplefilter("ignore", FutureWarning)
-                self._wrapped = DistributedDataParallel(
-                    model, device_ids=devices, broadcast_buffers=False, gradient_as_bucket_view=True
+                self._learner = DistributedDataParallel(
+                    self._learner, device_ids=devices, broadcast_buffers=False, gradient_as_bucket_view=True
                 )
         can_record = state.compiled and device.type == "cuda" and ranks.n_ranks == 1
         can_record &= all(getattr(part, "static", False) for part in encoders)
         self._graph = StepGraph() if can_record else None
 
     def __call__(self, batches: Iterable[Batch], now: Values) -> Tensor:
-        """(lm, distinctness, match, gradient norm), left on the device until somebody looks."""
+        """The terms of the loss and the gradient's norm, left on the device until somebody looks."""
         state = self.state
         if self._random:
             torch.manual_seed(state.config.seed * 1_000_003 + state.step * 1009 + self.ranks.rank)
@@ -61,15 +65,13 @@ class Step:
         sums = torch.zeros(3, device=state.device)
         for part, batch in enumerate(batches):
             last = part == len(batches) - 1
-            wait = nullcontext() if last or ranks.n_ranks == 1 else self._wrapped.no_sync()  # type: ignore[operator]
+            wait = nullcontext() if last or ranks.n_ranks == 1 else self._learner.no_sync()  # type: ignore[operator]
             with wait:
                 with torch.autocast(state.device.type, torch.bfloat16, enabled=state.autocast):
-                    losses = self._wrapped(
-                        *batch.texts, **batch.about, r=self._r, lambda_m=self._lambda, totals=batch.totals
-                    )
+                    losses = self._learner(*batch.texts, **batch.about, **self._schedule, totals=batch.totals)
                 # Processes average their gradients; each has its share of one sum.
                 (losses.total * ranks.n_ranks).backward()
-            sums += torch.stack((losses.lm, losses.distinctness, losses.match)).detach()
+            sums += torch.stack(losses.parts).detach()
         norm = state.optimizer.step()
         state.optimizer.zero_grad()
         waiting = state.model.share_sums()

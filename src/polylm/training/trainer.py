@@ -8,13 +8,14 @@ import copy
 import json
 import logging
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from polylm.atomic import locked, write_bytes
-from polylm.bundle.bundle import RUN
+from polylm.bundle.bundle import RUN, Bundle
 from polylm.corpus.shards import PreparedCorpus
 from polylm.device import choose_device
 from polylm.errors import UserError
@@ -28,9 +29,9 @@ from polylm.training.config import TrainConfig
 from polylm.training.finish import finish, record_split
 from polylm.training.log import RunLog
 from polylm.training.observers import Callbacks, Checkpoints, Evaluation, Pace
-from polylm.training.phases import split_run
+from polylm.training.phases import begin_reading, is_time_to_read, is_time_to_split, split_run
 from polylm.training.run import Run
-from polylm.training.schedule import values
+from polylm.training.schedule import READING, values
 from polylm.training.signals import Signals
 from polylm.training.speed import synchronize
 from polylm.training.split import phase_one_model
@@ -52,7 +53,7 @@ class Trainer:
         *,
         device: str = "auto",
         resume: bool = False,
-        init: PolyLM | None = None,
+        init: Bundle | None = None,
         callbacks: Callbacks | None = None,
     ) -> None:
         kind, out = choose_device(device).type, Path(out)
@@ -61,11 +62,16 @@ class Trainer:
         corpus = PreparedCorpus(data, verify=ranks.is_first)
         vocabulary = corpus.vocabulary()
         inventory = SenseInventory(vocabulary.n_senses, excluded=[PAD_ID, MASK_ID, LINE_ID])
+        if init is not None:
+            inventory = _of_init(init, config, inventory)
+            network, tree = copy.deepcopy((init.network, init.merge_tree))  # the caller's stays as it is
+            init = replace(init, network=network, merge_tree=tree)
         self._callbacks = (callbacks or Callbacks()).checked(vocabulary, data)
         description = folder.describe(config, model_config, corpus, init=init is not None)
         folder.check(out, description, resume=resume)
         phase = 1 if config.senses.start == "split" and init is None else 2
-        state = RunState(_new_model(config, model_config, inventory, init, phase), config, place, out, phase=phase)
+        model = _new_model(config, model_config, inventory, phase) if init is None else init.network
+        state = RunState(model, config, place, out, phase=phase)
         last = checkpoints.latest(out) if resume else None
         if last is not None:
             state.restore(*checkpoints.load(last), model_config, inventory)
@@ -93,7 +99,7 @@ class Trainer:
             signals=Signals(),
             state=state,
             batches=batches,
-            begun_from=init is not None,
+            begun_from=init,
         )
         self._lock = ExitStack()  # of the folder, until the run ends
         self._take_folder(description)
@@ -132,12 +138,17 @@ class Trainer:
         if state.step:
             clock.start()
         while state.share < 1:
-            if state.phase == 1 and state.share >= run.config.senses.phase_one:
+            if is_time_to_split(run):
                 del self.step  # with what was recorded, and the model of the first phase
                 record_split(split_run(run), self._log, is_first=run.ranks.is_first)
                 self.step = Step(state, run.ranks)
-            now, is_new = values(run.config, state.share, state.split_at), self.step.is_new
-            state.losses.add(self.step(run.batches.step(state.step, now.mask_rate), now))
+            if is_time_to_read(run):
+                del self.step
+                begin_reading(run)
+                self.step = Step(state, run.ranks)
+            now, is_new = values(run.config, state.share, state.split_at, phase=state.phase), self.step.is_new
+            batches = run.batches.step(state.step, now.mask_rate, to_read=state.phase == READING)
+            state.losses.add(self.step(batches, now))
             state.step += 1
             is_due = state.step % run.config.machine.log_every == 0 or clock.is_old(run.ranks)
             if is_new:
@@ -159,15 +170,18 @@ class Trainer:
         return finish(run, self._log)
 
 
-def _new_model(
-    config: TrainConfig, shape: ModelConfig, inventory: SenseInventory, init: PolyLM | None, phase: int
-) -> PolyLM:
+def _new_model(config: TrainConfig, shape: ModelConfig, inventory: SenseInventory, phase: int) -> PolyLM:
     torch.manual_seed(config.seed)
-    if init is None:
-        return phase_one_model(shape, inventory) if phase == 1 else PolyLM(shape, inventory)
-    if init.inventory != inventory:
+    return phase_one_model(shape, inventory) if phase == 1 else PolyLM(shape, inventory)
+
+
+def _of_init(init: Bundle, config: TrainConfig, of_data: SenseInventory) -> SenseInventory:
+    """The senses of a finished model; they must be those of the data, unless it only learns to read."""
+    inventory = init.network.inventory
+    if inventory.n_words != of_data.n_words or (config.reading.reading_share < 1 and inventory != of_data):
         raise UserError(
             "the model to go on from has other words or senses than the data (or was pruned): prepare the text with "
-            "its vocabulary, or train anew"
+            "its vocabulary, train anew, or teach it to read alone ({reading_share})",
+            reading_share=1,
         )
-    return copy.deepcopy(init)  # the caller's stays as it is
+    return inventory
