@@ -3,7 +3,7 @@
 import pytest
 
 from polylm.errors import UserError
-from polylm.reading.layers import BOTH, ReadOut
+from polylm.reading.layers import AUTO, BOTH, ReadOut
 from tests.shared.networks import make
 
 
@@ -25,4 +25,22 @@ def test_a_network_without_the_layer():
     assert BOTH.of_network(network) == ReadOut("prediction")
     with pytest.raises(UserError, match="no disambiguation layer"):
         ReadOut("disambiguation").of_network(network)
-    assert BOTH.of_network(make()) is BOTH
+    assert BOTH.of_network(make()) == BOTH
+
+
+def test_what_a_network_was_taught():
+    taught, untaught = make(reads_unmasked=True), make()
+    assert AUTO.of_network(taught).layers == "reading"
+    assert AUTO.of_network(untaught).layers == "both"
+    assert AUTO.of_network(make(reads_unmasked=True, disambiguation=False)).layers == "reading"
+    with pytest.raises(UserError, match="not taught to read words that are not masked"):
+        ReadOut("reading").of_network(untaught)
+
+
+@pytest.mark.parametrize("disambiguation", [True, False])
+@pytest.mark.parametrize("reads_unmasked", [True, False])
+def test_names_of_what_a_network_has(disambiguation, reads_unmasked):
+    network = make(disambiguation=disambiguation, reads_unmasked=reads_unmasked)
+    names = ReadOut.names_of(network)
+    assert [ReadOut(name).of_network(network).layers for name in names] == names
+    assert AUTO.of_network(network).layers == names[0]

@@ -57,6 +57,17 @@ def test_both_is_the_weighted_geometric_mean():
     torch.testing.assert_close(q_d, model.disambiguation_probs(TEXTS))
 
 
+def test_reading_masks_nothing():
+    """Written out: y^P of the text as it is, and the softmax over the word's own senses."""
+    model = make(reads_unmasked=True).eval()
+    found = sense_distributions(model, TEXTS, MASK)
+    x_p, _ = model.prediction_inputs(TEXTS)
+    y_p = model.c_p(x_p, None)
+    torch.testing.assert_close(found.double(), model.own_log_probs(TEXTS, y_p).exp())
+    torch.testing.assert_close(found, sense_distributions(model, TEXTS, MASK, read_out=ReadOut("reading")))
+    assert (found - sense_distributions(model, TEXTS, MASK, read_out=ReadOut("both"))).abs().max() > 1e-4
+
+
 def test_a_sense_that_is_ruled_out_stays_out():
     model = make().eval()
     with torch.no_grad():
@@ -122,13 +133,14 @@ def test_focuses_are_read_as_the_whole_text_is():
     """read_places equals what sense_distributions gives where all ambiguous words are asked about."""
     torch.manual_seed(0)
     inventory = SenseInventory([1, 1, 1, 1, 3, 2, 4, 1, 1], excluded=[0, 2, 3])
-    model = PolyLM(ModelConfig.tiny(max_length=32), inventory).eval()
+    model = PolyLM(ModelConfig.tiny(max_length=32, reads_unmasked=True), inventory).eval()
     words = torch.randint(4, 9, (3, 32))
     row, position = torch.nonzero(inventory.n_senses[words] > 1, as_tuple=True)
-    for source in ("both", "prediction", "disambiguation"):
+    for source in ReadOut.names_of(model):
         whole = sense_distributions(model, words, 2, read_out=ReadOut(source))[row, position]
-        asked = read_places(model, words, row, position, 2, read_out=ReadOut(source)).q
-        torch.testing.assert_close(asked, whole, atol=1e-5, rtol=1e-4)
+        for output in (False, True):
+            asked = read_places(model, words, row, position, 2, read_out=ReadOut(source), output=output)
+            torch.testing.assert_close(asked.q, whole, atol=1e-5, rtol=1e-4)
     with pytest.raises(ValueError, match="no read-out"):
         read_places(model, words, row, position, 2, read_out=ReadOut("neither"))
     with pytest.raises(ValueError, match="between 0 and 1"):

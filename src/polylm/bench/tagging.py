@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polylm.errors import UserError
-from polylm.reading.layers import Layers
+from polylm.reading.layers import Layers, ReadOut
 
 if TYPE_CHECKING:
     from polylm.device import Device
@@ -56,8 +56,8 @@ def measure(
         "senses": model.network.inventory.n_rows,
     }
     short = [" ".join(sentence.split()[:SENTENCE]) for sentence in sentences[:30]]
-    read_outs: tuple[Layers, ...] = ("both", "disambiguation")
-    for read_out in read_outs:
+    result["read_outs"] = [name for name in ReadOut.names_of(model.network) if name != "prediction"] or ["prediction"]
+    for read_out in result["read_outs"]:
         times = [_timed(partial(model.tag, sentence, read_out=read_out)) for sentence in short]
         result[f"sentence_{read_out}_ms"] = round(1000 * median(times), 1)
         result[f"words_per_s_{read_out}"] = round(_rate(model, sentences, read_out, seconds))
@@ -72,10 +72,14 @@ def rows_for_people(result: dict[str, Any]) -> list[list[str]]:
     bert = result["bert_base_words_per_s"]
     return [
         ["load the model, torch included", f"{result['load_s']:.2f} s"],
-        [f"a sentence of {SENTENCE} words, both read-outs", f"{result['sentence_both_ms']:.1f} ms"],
-        [f"a sentence of {SENTENCE} words, disambiguation alone", f"{result['sentence_disambiguation_ms']:.1f} ms"],
-        ["a long text, both read-outs", f"{result['words_per_s_both']:,} words/s"],
-        ["a long text, disambiguation alone", f"{result['words_per_s_disambiguation']:,} words/s"],
+        *(
+            [f"a sentence of {SENTENCE} words, {read_out}", f"{result[f'sentence_{read_out}_ms']:.1f} ms"]
+            for read_out in result["read_outs"]
+        ),
+        *(
+            [f"a long text, {read_out}", f"{result[f'words_per_s_{read_out}']:,} words/s"]
+            for read_out in result["read_outs"]
+        ),
         ["peak memory", f"{result['peak_memory_mb']:,} MB"],
         ["BERT-base, the same number of words", f"{bert:,} words/s" if bert else "transformers is not installed"],
         ["where", f"{result['device']}, {result['precision']}, {result['threads']} threads"],

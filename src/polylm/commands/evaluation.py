@@ -40,10 +40,11 @@ def eval_(
     ],
     data: Annotated[Path, typer.Argument(help="Its folder; for jsonl your file.")],
     model: ModelDir = None,
-    read_out: ReadOutName = "both",
+    read_out: ReadOutName = "auto",
     weight: Annotated[
-        float, typer.Option(callback=share, help="Of the masked word in `both`: (q^P)^w (q^D)^(1 - w).")
-    ] = 0.6,
+        float | None,
+        typer.Option(callback=share, help="Of the masked word in `both`: (q^P)^w (q^D)^(1 - w).  [default: 0.6]"),
+    ] = None,
     granularity: Granularity = None,
     out: Annotated[Path | None, typer.Option(help="Write the answers here, in the official format.")] = None,
     semcor: Annotated[Path | None, typer.Option(help="For wsd: SemCor; by default looked for beside DATA.")] = None,
@@ -57,6 +58,10 @@ def eval_(
     from polylm.commands.console import Bar
     from polylm.evaluation.run import Request, evaluate
 
+    if weight is not None:
+        if read_out not in ("auto", "both"):
+            raise UserError("{weight} is for the read-out both alone", weight=None)
+        read_out = "both"
     request = Request(dataset, data, semcor, wordnet)
     if out is not None:
         if not request.has_key:
@@ -70,7 +75,7 @@ def eval_(
     with Bar() as bar:
         system = PolyLMSystem(
             loaded,
-            read_out=polylm.ReadOut(read_out, weight),
+            read_out=polylm.ReadOut(read_out) if weight is None else polylm.ReadOut(read_out, weight),
             report=bar.counter("senses"),
             reading=bar.counter("text"),
         )

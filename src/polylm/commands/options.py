@@ -18,7 +18,11 @@ TaggerName = Annotated[
 ModelDir = Annotated[Path | None, typer.Option("--model", help="The folder of a model.")]
 ReadOutName = Annotated[
     Layers,
-    typer.Option("--read-out", "--source", help="Read senses from the masked word, from the text as it is, or both."),
+    typer.Option(
+        "--read-out",
+        "--source",
+        help="Which layers say what words mean: all in one pass (reading), with words masked (both), or one of them.",
+    ),
 ]
 
 

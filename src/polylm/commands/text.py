@@ -39,7 +39,7 @@ def analyze(
 def tag(
     text: TextArgument,
     model: ModelDir = None,
-    read_out: ReadOutName = "both",
+    read_out: ReadOutName = "auto",
     granularity: Granularity = None,
     kind: Annotated[
         Literal["text", "conllu"] | None,

@@ -71,7 +71,7 @@ class Packed:
         *,
         merge_tree: "MergeTree | None" = None,
         granularity: float = 1.0,
-        read_out: "ReadOut | Layers" = "both",
+        read_out: "ReadOut | Layers" = "auto",
         baselines: bool = False,
         report: Report | None = None,
     ) -> Evaluation:

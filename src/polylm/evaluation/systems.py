@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polylm.evaluation.instances import Instance
-from polylm.reading.layers import BOTH, Layers, ReadOut
+from polylm.reading.layers import AUTO, Layers, ReadOut
 from polylm.reading.reader import Reader, Readings
 from polylm.reading.targets import Report
 from polylm.reading.windows import Windows
@@ -32,7 +32,7 @@ class PolyLMSystem:
         self,
         model: ModelLike,
         *,
-        read_out: ReadOut | Layers = BOTH,
+        read_out: ReadOut | Layers = AUTO,
         granularity: float | None = None,
         report: Report | None = None,
         reading: Report | None = None,

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from polylm.errors import UserError
-from polylm.reading.layers import BOTH, Layers, ReadOut
+from polylm.reading.layers import AUTO, Layers, ReadOut
 from polylm.reading.reader import Reader
 from polylm.reading.targets import marked, text_of
 from polylm.reading.windows import Text
@@ -36,7 +36,7 @@ class Embedder:
     def __init__(self, reader: Reader, lexicon: Lexicon) -> None:
         self.reader, self.lexicon = reader, lexicon
 
-    def embed(self, text: str, *, span: Span | None = None, read_out: ReadOut | Layers = BOTH) -> NDArray[np.float32]:
+    def embed(self, text: str, *, span: Span | None = None, read_out: ReadOut | Layers = AUTO) -> NDArray[np.float32]:
         """(d,) the meaning of the word in brackets, of length one: `He sat on the [bank]`. Comparable across words.
 
         Without brackets `span` says from which character to which the word goes, as a token's `start` and `end` do.
@@ -53,7 +53,7 @@ class Embedder:
         texts: Sequence[str],
         *,
         spans: Sequence[Span] | None = None,
-        read_out: ReadOut | Layers = BOTH,
+        read_out: ReadOut | Layers = AUTO,
         strict: bool = True,
     ) -> NDArray[np.float32]:
         """(n, d) the same for many texts, several times as fast; with `spans`, one for each.
@@ -74,7 +74,7 @@ class Embedder:
         return embedded
 
     def substitutes(
-        self, text: str, topn: int = 10, *, span: Span | None = None, read_out: ReadOut | Layers = BOTH
+        self, text: str, topn: int = 10, *, span: Span | None = None, read_out: ReadOut | Layers = AUTO
     ) -> list[tuple[str, float]]:
         """Words that could stand for the one in brackets or at `span`, with their shares: likely there, and near to it.
 
@@ -99,7 +99,7 @@ class Embedder:
             (words[i], round(v, 4)) for v, i in zip(best.values.tolist(), best.indices.tolist(), strict=True) if v > 0
         ]
 
-    def _focus(self, text: str, span: Span | None = None, read_out: ReadOut = BOTH) -> Focus:
+    def _focus(self, text: str, span: Span | None = None, read_out: ReadOut = AUTO) -> Focus:
         """The word in brackets, or at `span`."""
         read_out = read_out.of_network(self.reader.network)
         (focus,) = self._read([text_of([marked(text, span)], self.reader.pipeline)], read_out)

@@ -10,7 +10,7 @@ from typing import Any
 
 from polylm.corpus.sources import TextFile, chunk_lines, find_sources
 from polylm.explore.tagging import Tagger, beside
-from polylm.reading.layers import BOTH, DISAMBIGUATION
+from polylm.reading.layers import AUTO, DISAMBIGUATION
 from polylm.text.lemmatizer import forms_of
 
 SENTENCES = 400  # of each word that are read, where words are asked for
@@ -52,10 +52,10 @@ def find_examples(
 ) -> dict[str, list[Example]]:
     """For each sense of some words, or of all, up to n sentences, the clearest first.
 
-    Text is taken from all files in turn. For some words both layers are asked, for all words the text as it is.
+    Text is taken from all files in turn. For some words the usual read-out is asked, for all words the fastest.
     """
     lemmas = None if words is None else {one.word for one in tagger.lexicon.lookup.every(words, as_is=as_is)}
-    read_out = DISAMBIGUATION if lemmas is None and tagger.reader.network.c_d is not None else BOTH
+    read_out = DISAMBIGUATION if lemmas is None and tagger.reader.network.c_d is not None else AUTO
     sentences = _searched(find_sources(paths), lemmas)
     limit = TEXT if lemmas is None else SENTENCES * len(lemmas)
     best: dict[str, dict[str, tuple[float, Example]]] = {}

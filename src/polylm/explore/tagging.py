@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polylm.errors import UserError
-from polylm.reading.layers import BOTH, Layers, ReadOut
+from polylm.reading.layers import AUTO, Layers, ReadOut
 from polylm.reading.reader import Reader
 from polylm.senses.lexicon import Lexicon, several
 from polylm.text.pipeline import Tokens, Word
@@ -47,7 +47,7 @@ class Tagger:
         self.reader, self.lexicon = reader, lexicon
 
     def tag(
-        self, text: str, *, read_out: ReadOut | Layers = BOTH, granularity: float | None = None
+        self, text: str, *, read_out: ReadOut | Layers = AUTO, granularity: float | None = None
     ) -> list[TaggedToken]:
         """The words of a text, each with its sense."""
         if not isinstance(text, str):
@@ -56,21 +56,21 @@ class Tagger:
         return next(self.tag_many([text], read_out=read_out, granularity=granularity))
 
     def tag_tokens(
-        self, words: Sequence[str], *, read_out: ReadOut | Layers = BOTH, granularity: float | None = None
+        self, words: Sequence[str], *, read_out: ReadOut | Layers = AUTO, granularity: float | None = None
     ) -> list[TaggedToken]:
         """Words that are tokens already, each with its sense."""
         several(words, "tag_tokens", "use tag for a text")
         return next(self.tag_many_tokens([words], read_out=read_out, granularity=granularity))
 
     def tag_many(
-        self, texts: Iterable[str], *, read_out: ReadOut | Layers = BOTH, granularity: float | None = None
+        self, texts: Iterable[str], *, read_out: ReadOut | Layers = AUTO, granularity: float | None = None
     ) -> Iterator[list[TaggedToken]]:
         """The words of many texts, in order, read together: several times as fast. The texts may be a stream."""
         several(texts, "tag_many", "use tag for one text")
         return self._tag(texts, _no_text, read_out, granularity)
 
     def tag_many_tokens(
-        self, texts: Iterable[Sequence[str]], *, read_out: ReadOut | Layers = BOTH, granularity: float | None = None
+        self, texts: Iterable[Sequence[str]], *, read_out: ReadOut | Layers = AUTO, granularity: float | None = None
     ) -> Iterator[list[TaggedToken]]:
         """The same for texts whose words are tokens already."""
         several(texts, "tag_many_tokens", "use tag for a text")

@@ -15,7 +15,7 @@ from polylm.reading.layers import Layers
 if TYPE_CHECKING:
     from polylm.explore.model import Model
 
-DEFAULTS = {"model": None, "read_out": "both", "granularity": None, "device": "auto"}
+DEFAULTS = {"model": None, "read_out": "auto", "granularity": None, "device": "auto"}
 
 
 @Language.factory("polylm", default_config=DEFAULTS, assigns=["token._.sense", "token._.senses"])
@@ -36,7 +36,7 @@ def make(
 class SenseTagger:
     """Sets `token._.sense` (a key such as bank#3, or None) and `token._.senses` (keys with their probabilities)."""
 
-    def __init__(self, model: "Model", *, read_out: Layers = "both") -> None:
+    def __init__(self, model: "Model", *, read_out: Layers = "auto") -> None:
         self.model: Model = model
         self.read_out: Layers = read_out
         for extension, default in (("sense", None), ("senses", {})):

@@ -1,6 +1,6 @@
 """ReadOut: which layers say what a word means. Needs Python alone: options are checked before torch is there."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -9,12 +9,19 @@ from polylm.errors import UserError
 if TYPE_CHECKING:
     from polylm.model.polylm import PolyLM
 
-Layers = Literal["both", "prediction", "disambiguation"]
+Layers = Literal["auto", "reading", "both", "prediction", "disambiguation"]
 
 
 @dataclass(frozen=True)
 class ReadOut:
-    """Which layers say what a word means. Both: (q^P)^weight (q^D)^(1 - weight), normalised."""
+    """Which layers say what a word means.
+
+    - `reading`: all layers, in one pass over the text as it is, if the network was taught it;
+    - `both`: (q^P)^weight (q^D)^(1 - weight), normalised; q^P has words masked, every fourth at a time;
+    - `prediction`: q^P alone;
+    - `disambiguation`: q^D alone, of the first layers;
+    - `auto`: `reading` where the network was taught it, otherwise `both`.
+    """
 
     layers: Layers = "both"
     weight: float = 0.6
@@ -32,11 +39,25 @@ class ReadOut:
 
     def of_network(self, network: "PolyLM") -> "ReadOut":
         """As far as a network has the layers: without a disambiguation layer both are one."""
-        if network.c_d is not None:
-            return self
+        layers = self.layers
+        if layers == "auto":
+            layers = "reading" if network.config.reads_unmasked else "both"
+        if layers == "reading" and not network.config.reads_unmasked:
+            raise UserError(
+                "this model was not taught to read words that are not masked: read it with {read_out}", read_out="both"
+            )
+        if network.c_d is not None or layers == "reading":
+            return replace(self, layers=layers)
         if self.layers == "disambiguation":
             raise UserError("this model has no disambiguation layer: read it with {read_out}", read_out="prediction")
         return ReadOut("prediction")
+
+    @staticmethod
+    def names_of(network: "PolyLM") -> list[Layers]:
+        """Those that a network has, its usual one first; without a disambiguation layer `both` is `prediction`."""
+        first: list[Layers] = ["reading"] if network.config.reads_unmasked else []
+        more: list[Layers] = ["prediction"] if network.c_d is None else ["both", "prediction", "disambiguation"]
+        return first + more
 
     @property
     def needed(self) -> Layers:
@@ -46,5 +67,6 @@ class ReadOut:
         return self.layers
 
 
-BOTH = ReadOut()
+AUTO = ReadOut("auto")
+BOTH = ReadOut("both")
 DISAMBIGUATION = ReadOut("disambiguation")

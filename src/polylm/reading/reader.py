@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from polylm.errors import UserError
 from polylm.model.polylm import PolyLM
-from polylm.reading.layers import BOTH, ReadOut
+from polylm.reading.layers import AUTO, ReadOut
 from polylm.reading.readout import read_places, sense_distributions, tokens_together
 from polylm.reading.targets import Report, Target, encode
 from polylm.reading.windows import Text, Windows, cut, whole_text
@@ -49,13 +49,13 @@ class Reader:
         """How many ids make a batch."""
         return tokens_together(self.network.embeddings.device)
 
-    def texts(self, texts: Sequence["Tokens"], read_out: ReadOut = BOTH) -> NDArray[np.float32]:
+    def texts(self, texts: Sequence["Tokens"], read_out: ReadOut = AUTO) -> NDArray[np.float32]:
         """(words, k) the senses of every word of all texts, one after the other."""
         return self.read(
             cut(map(whole_text, texts), self.length, self.network.inventory.n_words), read_out, whole=True
         ).q
 
-    def places(self, texts: Sequence[Text], read_out: ReadOut = BOTH) -> tuple[Windows, Readings]:
+    def places(self, texts: Sequence[Text], read_out: ReadOut = AUTO) -> tuple[Windows, Readings]:
         """Some places of texts that are encoded already, with y^P."""
         windows = cut(texts, self.length, self.network.inventory.n_words)
         return windows, self.read(windows, read_out, output=True)
@@ -67,7 +67,7 @@ class Reader:
     def read(
         self,
         windows: Windows,
-        read_out: ReadOut = BOTH,
+        read_out: ReadOut = AUTO,
         *,
         whole: bool = False,
         output: bool = False,

@@ -1,6 +1,9 @@
-"""Which sense does each word of a text have? q^D, q^P, or both.
+"""Which sense does each word of a text have? q^R, q^D, q^P, or the last two.
 
-q^D needs one pass of C^D over the text as it is. q^P needs the word masked: every fourth word of several senses is
+q^R and q^D need one pass over the text as it is: q^D of C^D, q^R of both encoders, which must have been taught it. For
+q^R the last layer computes the words of several senses alone.
+
+q^P needs the word masked: every fourth word of several senses is
 masked at a time, which is about the rate of training (more than half of the words of English text have several), so
 four passes read a text. Where only some words are asked about, only they are masked: one word takes one pass.
 
@@ -14,7 +17,7 @@ import torch
 from torch import Tensor
 
 from polylm.model.polylm import PolyLM
-from polylm.reading.layers import BOTH, ReadOut
+from polylm.reading.layers import AUTO, ReadOut
 
 EVERY = 4
 
@@ -26,7 +29,7 @@ def tokens_together(device: torch.device) -> int:
 
 @torch.no_grad()
 def sense_distributions(
-    model: PolyLM, words: Tensor, mask: int, *, read_out: ReadOut = BOTH, segments: Tensor | None = None
+    model: PolyLM, words: Tensor, mask: int, *, read_out: ReadOut = AUTO, segments: Tensor | None = None
 ) -> Tensor:
     """(B, T, k) for texts (B, T); `mask` is the id of [MASK]."""
     read_out = read_out.of_network(model)
@@ -34,6 +37,8 @@ def sense_distributions(
         return torch.zeros(*words.shape, model.inventory.max_senses, device=words.device)
     if read_out.needed == "disambiguation":
         return model.disambiguation_probs(words, segments)
+    if read_out.needed == "reading":
+        return _unmasked_probs(model, words, segments)
     if read_out.needed == "prediction":
         return _masked_log_probs(model, words, mask, segments).exp()
     x_p, log_q_d = model.prediction_inputs(words, segments)
@@ -42,13 +47,37 @@ def sense_distributions(
     return (read_out.weight * log_q_p + (1 - read_out.weight) * log_q_d).softmax(dim=-1)
 
 
+def _unmasked_probs(model: PolyLM, words: Tensor, segments: Tensor | None) -> Tensor:
+    """q^R (B, T, k)."""
+    ambiguous, log_q = _of_one_sense(model, words)
+    if bool(ambiguous.any()):
+        at = ambiguous.flatten().nonzero().flatten()
+        y = _outputs_at(model, words, at, segments)
+        log_q[ambiguous] = model.own_log_probs(words[ambiguous], y).to(log_q.dtype)
+    return log_q.exp()
+
+
+def _of_one_sense(model: PolyLM, words: Tensor) -> tuple[Tensor, Tensor]:
+    """Which words have several senses (B, T); and log q (B, T, k) of those that have one."""
+    ambiguous = model.inventory.n_senses[words] > 1
+    rows, own = model.inventory.rows(words)
+    log_q = torch.full(rows.shape, -torch.inf, device=words.device).masked_fill(own & ~ambiguous.unsqueeze(-1), 0.0)
+    return ambiguous, log_q
+
+
+def _outputs_at(
+    model: PolyLM, words: Tensor, at: Tensor, segments: Tensor | None = None, x_p: Tensor | None = None
+) -> Tensor:
+    """y^P (n, d) at places; computed for a few more, so that there are few shapes: what is made for each is kept."""
+    more = at.new_zeros(-len(at) % 64)
+    return model.outputs_at(words, torch.cat((at, more)), segments, x_p=x_p)[: len(at)]
+
+
 def _masked_log_probs(
     model: PolyLM, words: Tensor, mask: int, segments: Tensor | None, x_p: Tensor | None = None
 ) -> Tensor:
     """log q^P (B, T, k), each ambiguous word masked in one of the passes."""
-    ambiguous = model.inventory.n_senses[words] > 1
-    rows, own = model.inventory.rows(words)
-    log_q = torch.full(rows.shape, -torch.inf, device=words.device).masked_fill(own & ~ambiguous.unsqueeze(-1), 0.0)
+    ambiguous, log_q = _of_one_sense(model, words)
     if bool(ambiguous.any()):
         row, position = ambiguous.nonzero(as_tuple=True)
         y_p = _masked_outputs(model, words, row, position, mask, segments, x_p)
@@ -71,7 +100,7 @@ def read_places(
     position: Tensor,
     mask: int,
     *,
-    read_out: ReadOut = BOTH,
+    read_out: ReadOut = AUTO,
     segments: Tensor | None = None,
     output: bool = False,
     turns: int = EVERY,
@@ -83,10 +112,12 @@ def read_places(
     read_out = read_out.of_network(model)
     focus = words[row, position]  # (n,)
     log_q, y_p = None, None
-    if read_out.needed != "disambiguation" or output:
+    if read_out.needed in ("both", "prediction") or output:
         y_p = _masked_outputs(model, words, row, position, mask, segments, turns=turns)
         log_q = model.own_log_probs(focus, y_p)
-    if read_out.needed != "prediction":
+    if read_out.needed == "reading":
+        log_q = model.own_log_probs(focus, _outputs_at(model, words, row * words.shape[1] + position, segments))
+    elif read_out.needed != "prediction":
         log_q_d = model.disambiguation_log_probs(words, segments, at=(row, position))
         if read_out.needed == "disambiguation" or log_q is None:
             log_q = log_q_d
@@ -129,7 +160,5 @@ def _masked_outputs(
         if x_p is not None:
             inputs = x_p[of_text[part]]  # a copy
             inputs.view(-1, inputs.shape[-1])[places] = model.embeddings[model.inventory.first[mask]].to(inputs.dtype)
-        more = places.new_zeros(-len(places) % 64)  # few shapes: a processor keeps what it made for each
-        at = torch.cat((places, more))
-        outputs[members] = model.outputs_at(masked, at, own_segments, x_p=inputs)[: len(places)].to(outputs.dtype)
+        outputs[members] = _outputs_at(model, masked, places, own_segments, inputs).to(outputs.dtype)
     return outputs

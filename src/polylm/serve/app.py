@@ -45,7 +45,7 @@ class TagRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
     text: str = Field(max_length=MAX_TEXT)
     granularity: float | None = Field(None, ge=0, le=1)
-    read_out: Layers = Field("both", validation_alias=AliasChoices("read_out", "source"))
+    read_out: Layers = Field("auto", validation_alias=AliasChoices("read_out", "source"))
 
 
 class SubstitutesRequest(BaseModel):
