@@ -20,7 +20,8 @@ from polylm.reading.layers import Layers, ReadOut
 
 if TYPE_CHECKING:
     from polylm.device import Device
-    from polylm.explore.model import Compute, Model
+    from polylm.explore.model import Model
+    from polylm.reading.precision import Compute
 
 SENTENCE = 20  # words
 
@@ -40,6 +41,7 @@ def measure(
     import torch
 
     from polylm.explore.model import load
+    from polylm.reading.precision import precision_of
 
     model = load(path, device=device, precision=precision)
     loading = time.perf_counter() - started
@@ -51,7 +53,7 @@ def measure(
         "load_s": round(loading, 2),
         "first_sentence_s": round(time.perf_counter() - first, 3),
         "device": model.device.type,
-        "precision": str(model.network.compute_dtype or torch.float32).removeprefix("torch."),
+        "precision": precision_of(model.network),
         "threads": torch.get_num_threads(),
         "senses": model.network.inventory.n_rows,
     }

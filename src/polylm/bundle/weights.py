@@ -16,11 +16,13 @@ from torch.overrides import TorchFunctionMode
 
 from polylm.errors import UserError
 from polylm.model.config import ModelConfig
+from polylm.model.int8 import quantizable
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
 from polylm.senses.merge_tree import MergeTree
 
 SMALL = ("int8", "int6")
+RANGES = "ranges."  # of what goes into the matrices of c_d and c_p
 Precision = Literal["float32", "float16", "int8", "int6"]
 
 
@@ -36,6 +38,8 @@ def to_tensors(model: PolyLM, merge_tree: MergeTree | None, precision: Precision
     }
     for name, tensor in model.state_dict().items():
         tensors.update(_stored(name, tensor.detach(), precision))
+    ranges = {name: part.ranges for name, part in quantizable(model).items()}
+    tensors |= {RANGES + name: spans for name, spans in ranges.items() if spans is not None}
     if merge_tree is not None:
         products, shares = merge_tree.products, merge_tree.shares
         if precision in SMALL:  # G is symmetric
@@ -53,6 +57,7 @@ def from_tensors(
     )
     products, shares = _whole(tensors.pop("confusion.products", None)), tensors.pop("confusion.shares", None)
     offset_words = tensors.get("offset_words", torch.zeros(0))
+    ranges = {name: tensors.pop(name) for name in [*tensors] if name.startswith(RANGES)}
     state = _restored(tensors, path)
     given = state.get("embeddings")
     fits = given is not None and given.shape == (inventory.n_rows, config.d_model)  # else the check below says so
@@ -63,6 +68,7 @@ def from_tensors(
     if (model.offset_words < 0).any() or (model.offset_words >= inventory.n_words).any():
         raise UserError(f"{path} is damaged: it has input offsets for words that are not there")
     model.eval()
+    _set_ranges(model, ranges, path)
     if products is None and shares is None:
         return model, None
     if products is None or shares is None:
@@ -71,6 +77,15 @@ def from_tensors(
     if products.shape != (len(model.inventory.poly_words), k, k) or shares.shape != products.shape[:2]:
         raise UserError(f"{path} is damaged: its confusions do not fit its senses")
     return model, MergeTree(model.inventory, products, shares)
+
+
+def _set_ranges(model: PolyLM, ranges: dict[str, Tensor], path: Path) -> None:
+    parts = quantizable(model)
+    for name, spans in ranges.items():
+        part = parts.get(name.removeprefix(RANGES))
+        if part is None or spans.shape != (len(part.matrices()), 2) or not spans.isfinite().all():
+            raise UserError(f"{path} is damaged: {name} does not fit its network")
+        part.ranges = spans
 
 
 class _Unfilled(TorchFunctionMode):

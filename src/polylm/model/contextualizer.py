@@ -15,6 +15,7 @@ more; it says so by having these, and what it lacks is made up for:
     compile_layers(wanted)        compiles what is inside it, or no longer; else the module is compiled as a whole
     static = True                 its work is the same in every step, so a CUDA graph can record it; else none is made
     random = False                draws no random numbers in training; else torch is seeded before every step
+    ranges, matrices(), quantize(wanted)   reads in 8-bit integers, or no longer: int8.Quantizable
 """
 
 from collections.abc import Callable
@@ -29,6 +30,7 @@ from torch import Tensor, nn
 from polylm.errors import UserError
 from polylm.model.config import ModelConfig
 from polylm.model.head import triton_works
+from polylm.model.int8 import Int8Transformer
 
 
 class Contextualizer(Protocol):
@@ -94,6 +96,9 @@ class Transformer(nn.Module):
         super().__init__()
         self.compiled = False
         self.random = bool(config.dropout)
+        self.n_heads = config.n_heads
+        self.ranges: Tensor | None = None
+        self._integers: Int8Transformer | None = None
         self.norm_in, self.norm_out = nn.LayerNorm(config.d_model), nn.LayerNorm(config.d_model)
         self.layers = nn.ModuleList(_TransformerLayer(config) for _ in range(n_layers))
         d_head = config.d_model // config.n_heads
@@ -112,6 +117,8 @@ class Transformer(nn.Module):
         `at` (n,): only these places of the B * T are wanted, (n, d); the last layer then computes no others.
         """
         mask = _attention_mask(segments)
+        if self._integers is not None:
+            return self._integers(x, mask, at)
         length = x.shape[1]
         rotation = (self.cos[:length], self.sin[:length])
         first, between, last = _compiled() if self.compiled else _PARTS
@@ -130,6 +137,15 @@ class Transformer(nn.Module):
     def compile_layers(self, wanted: bool) -> None:
         """Run compiled from now on, or not; one compilation serves all layers."""
         self.compiled = wanted
+
+    def matrices(self) -> list[Tensor]:
+        """Four a layer."""
+        layers = (layer for layer in self.layers if isinstance(layer, _TransformerLayer))
+        return [part.weight for layer in layers for part in (layer.qkv, layer.out, layer.up, layer.down)]
+
+    def quantize(self, wanted: bool) -> None:
+        """Read in 8-bit integers from now on, or no longer. Its weights must not change meanwhile."""
+        self._integers = Int8Transformer(self, self.ranges) if wanted and self.ranges is not None else None
 
 
 class _Take(torch.autograd.Function):

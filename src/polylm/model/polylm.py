@@ -13,8 +13,10 @@ from torch import Tensor, nn
 from polylm.model.config import ModelConfig
 from polylm.model.contextualizer import at_places, compile_layers, make_contextualizer
 from polylm.model.head import log_partition, triton_works
+from polylm.model.int8 import quantizable
 from polylm.model.inventory import SenseInventory
 from polylm.model.loss import Losses, losses
+from polylm.model.shares import SenseShares
 
 
 class TargetScores(NamedTuple):
@@ -38,15 +40,13 @@ def _power_of_two(n: int) -> int:
     return 1 << (n - 1).bit_length()
 
 
-class PolyLM(nn.Module):
+class PolyLM(SenseShares):
     """A language model whose words are sums of senses.
 
     `forward` gives the training losses. To read text: `disambiguation_probs` (q^D), `prediction_probs` (q^P),
     `sense_probs` (p) and `word_log_probs`, at any position, masked or not.
     """
 
-    share_d: Tensor  # (S,) running mean of q^D, in each word's own senses
-    share_p: Tensor  # (S,) and of q^P
     offset_words: Tensor  # (m,) words that lost senses by pruning,
     input_offsets: Tensor  # (m, d) and what those senses gave to x(w)
 
@@ -59,9 +59,8 @@ class PolyLM(nn.Module):
         embeddings: Tensor | None = None,
     ) -> None:
         """`embeddings` are used as E, instead of numbers drawn by lot."""
-        super().__init__()
+        super().__init__(inventory)
         self.config = config
-        self.inventory = inventory
         n, d = inventory.n_rows, config.d_model
         if embeddings is not None and embeddings.shape != (n, d):
             raise ValueError(f"E is {tuple(embeddings.shape)} instead of {(n, d)}")
@@ -70,16 +69,13 @@ class PolyLM(nn.Module):
         self.lambda_logits = nn.Parameter(torch.zeros(n))
         self.c_d = make_contextualizer(config, config.n_layers_d) if config.disambiguation else None
         self.c_p = make_contextualizer(config, config.n_layers_p)
-        uniform = 1.0 / inventory.n_senses[inventory.word_of_sense].float()
-        self.register_buffer("share_d", uniform.clone())
-        self.register_buffer("share_p", uniform.clone())
         self.register_buffer("offset_words", torch.zeros(n_offsets, dtype=torch.int64))
         self.register_buffer("input_offsets", torch.zeros(n_offsets, d))
         self.compute_dtype: torch.dtype | None = None  # of the encoders; none: of the parameters
         self.fused_senses = True  # use the kernels of senses_triton.py where they run
         self.defer_shares = False  # a trainer that sums over devices calls update_shares itself
-        self._share_sums: Tensor | None = None
         self._kept_inputs: Tensor | None = None
+        self.is_quantized = False  # reads in 8-bit integers
 
     # Input layer
 
@@ -123,19 +119,35 @@ class PolyLM(nn.Module):
             kept[begin:end] = vectors
         self._kept_inputs = kept
 
+    def quantize(self, wanted: bool = True) -> bool:
+        """Read in 8-bit integers from now on, if all encoders can, or no longer; whether they do.
+
+        As for `keep_inputs`: for a model that reads and is not changed.
+        """
+        able = [part for part in quantizable(self).values() if part.ranges is not None]
+        self.is_quantized = wanted and len(able) == 1 + (self.c_d is not None)
+        for part in able:
+            part.quantize(self.is_quantized)
+        return self.is_quantized
+
+    def _forget(self) -> None:
+        """What was made of the weights as they are."""
+        self._kept_inputs = None
+        self.quantize(False)
+
     def train(self, mode: bool = True) -> "PolyLM":
-        """As modules do; inputs that were kept are forgotten."""
+        """As modules do; what was made to read with is forgotten."""
         if mode:
-            self._kept_inputs = None
+            self._forget()
         return super().train(mode)
 
     def _apply(self, *arguments: Any, **named: Any) -> Any:
-        self._kept_inputs = None  # on another device, or in another precision
+        self._forget()  # on another device, or in another precision
         return super()._apply(*arguments, **named)  # type: ignore[no-untyped-call]
 
     def load_state_dict(self, *arguments: Any, **named: Any) -> Any:
-        """As modules do; inputs that were kept are forgotten."""
-        self._kept_inputs = None
+        """As modules do; what was made to read with is forgotten."""
+        self._forget()
         return super().load_state_dict(*arguments, **named)
 
     def _inputs(self) -> Tensor:
@@ -205,12 +217,24 @@ class PolyLM(nn.Module):
         inputs = self.prediction_inputs(words, segments)[0] if x_p is None else x_p
         return at_places(self.c_p, inputs, segments, at)
 
-    def prediction_inputs(self, words: Tensor, segments: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        """x^P (B, T, d), and log q^D (B, T, k) where there is a disambiguation layer."""
+    def prediction_inputs(
+        self, words: Tensor, segments: Tensor | None = None, *, at: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """x^P (B, T, d), and log q^D (B, T, k) where there is a disambiguation layer.
+
+        `at` (n,): the places of all words of several senses. Then C^D's last layer computes no others, and log q^D is
+        (n, k).
+        """
         self._check_length(words)
         x = F.embedding(words, self._inputs())
         if self.c_d is None:
             return x, None
+        if at is not None:
+            scores, senses = self._own_scores(words.flatten()[at], at_places(self.c_d, x, segments, at))
+            log_q_d = scores.log_softmax(dim=-1)
+            x = F.embedding(self.inventory.first[words], self.embeddings).to(senses.dtype)
+            x.view(-1, x.shape[-1])[at] = torch.einsum("nk,nkd->nd", log_q_d.exp().to(senses.dtype), senses)
+            return x, log_q_d
         scores, senses = self._own_scores(words, self.c_d(x, segments))
         log_q_d = scores.log_softmax(dim=-1)
         return torch.einsum("...k,...kd->...d", log_q_d.exp().to(senses.dtype), senses), log_q_d
@@ -343,53 +367,3 @@ class PolyLM(nn.Module):
         for part in (self.c_d, self.c_p):
             if part is not None:
                 compile_layers(part, wanted)
-
-    # How much senses are used
-
-    @torch.no_grad()
-    def _count_shares(self, words: Tensor, own: Tensor, log_q_d: Tensor | None, weights: Tensor) -> None:
-        """Add up q^P and q^D of the words' senses, and how often they occurred, until `update_shares`."""
-        rows, mask = self.inventory.rows(words)
-        weight = (mask * weights.unsqueeze(-1)).to(self.share_p.dtype)
-        q_p = own.softmax(dim=-1) * weight
-        q_d = q_p if log_q_d is None else log_q_d.exp() * weight
-        sums = torch.stack((weight, q_p, q_d), dim=-1).flatten(0, 1).to(self.share_p.dtype)  # (n k, 3)
-        if self._share_sums is None:
-            self._share_sums = torch.zeros(len(self.share_p), 3, dtype=sums.dtype, device=sums.device)
-        self._share_sums.index_add_(0, rows.flatten(), sums)
-
-    @torch.no_grad()
-    def update_shares(self) -> None:
-        """Running means of q^P and q^D with the authors' weight of 0.005 an occurrence, of what was added up."""
-        if self._share_sums is None:
-            return
-        counts, *sums = self._share_sums.unbind(dim=1)
-        keep = 0.995**counts
-        for share, used in zip((self.share_p, self.share_d), sums, strict=True):
-            share.copy_(torch.where(counts > 0, keep * share + (1 - keep) * used / counts.clamp(min=1e-9), share))
-        self._share_sums.zero_()
-
-    def share_sums(self) -> Tensor | None:
-        """(S, 3) what waits for `update_shares`: several devices add theirs together first."""
-        return self._share_sums
-
-    def shares(self) -> Tensor:
-        """(S,) how often each sense is meant when its word occurs: the mean of what the two layers say."""
-        share = self.share_p if self.c_d is None else (self.share_p + self.share_d) / 2
-        totals = self._sum_by_word(share)
-        return share / totals[self.inventory.word_of_sense].clamp(min=1e-12)
-
-    def effective_senses(self) -> Tensor:
-        """(V,) the exponential of the entropy of a word's shares: 1 for a word of one living sense."""
-        share = self.shares()
-        surprise = -torch.special.xlogy(share, share)
-        return self._sum_by_word(surprise).exp()
-
-    def mean_effective_senses(self) -> float:
-        """Of the words of several senses; 1 where there are none."""
-        several = self.inventory.poly_words
-        return float(self.effective_senses()[several].mean()) if len(several) else 1.0
-
-    def _sum_by_word(self, values: Tensor) -> Tensor:
-        """(S,) to (V,)."""
-        return values.new_zeros(self.inventory.n_words).index_add_(0, self.inventory.word_of_sense, values)

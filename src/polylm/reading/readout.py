@@ -33,56 +33,50 @@ def sense_distributions(
 ) -> Tensor:
     """(B, T, k) for texts (B, T); `mask` is the id of [MASK]."""
     read_out = read_out.of_network(model)
-    if not words.numel():
-        return torch.zeros(*words.shape, model.inventory.max_senses, device=words.device)
-    if read_out.needed == "disambiguation":
-        return model.disambiguation_probs(words, segments)
-    if read_out.needed == "reading":
-        return _unmasked_probs(model, words, segments)
-    if read_out.needed == "prediction":
-        return _masked_log_probs(model, words, mask, segments).exp()
-    x_p, log_q_d = model.prediction_inputs(words, segments)
-    assert log_q_d is not None
-    log_q_p = _masked_log_probs(model, words, mask, segments, x_p)
-    return (read_out.weight * log_q_p + (1 - read_out.weight) * log_q_d).softmax(dim=-1)
-
-
-def _unmasked_probs(model: PolyLM, words: Tensor, segments: Tensor | None) -> Tensor:
-    """q^R (B, T, k)."""
-    ambiguous, log_q = _of_one_sense(model, words)
-    if bool(ambiguous.any()):
-        at = ambiguous.flatten().nonzero().flatten()
-        y = _outputs_at(model, words, at, segments)
-        log_q[ambiguous] = model.own_log_probs(words[ambiguous], y).to(log_q.dtype)
+    log_q, at = _of_one_sense(model, words)
+    if len(at):
+        log_q.view(-1, log_q.shape[-1])[at] = _of_several(model, words, at, mask, read_out, segments).to(log_q.dtype)
     return log_q.exp()
 
 
 def _of_one_sense(model: PolyLM, words: Tensor) -> tuple[Tensor, Tensor]:
-    """Which words have several senses (B, T); and log q (B, T, k) of those that have one."""
-    ambiguous = model.inventory.n_senses[words] > 1
+    """log q (B, T, k) of words that have one sense; and the places (n,) among B * T of those that have several."""
+    several = model.inventory.n_senses[words] > 1
     rows, own = model.inventory.rows(words)
-    log_q = torch.full(rows.shape, -torch.inf, device=words.device).masked_fill(own & ~ambiguous.unsqueeze(-1), 0.0)
-    return ambiguous, log_q
+    log_q = torch.full(rows.shape, -torch.inf, device=words.device).masked_fill(own & ~several.unsqueeze(-1), 0.0)
+    return log_q, several.flatten().nonzero().flatten()
+
+
+def _of_several(
+    model: PolyLM, words: Tensor, at: Tensor, mask: int, read_out: ReadOut, segments: Tensor | None
+) -> Tensor:
+    """log q (n, k) of all words of several senses, which are at places (n,)."""
+    asked, n = words.flatten()[at], len(at)
+    row, position = at // words.shape[1], at % words.shape[1]
+    if read_out.needed == "prediction":
+        return model.own_log_probs(asked, _masked_outputs(model, words, row, position, mask, segments))
+    some_more = _some_more(at)
+    if read_out.needed == "disambiguation":
+        more = some_more // words.shape[1], some_more % words.shape[1]
+        return model.disambiguation_log_probs(words, segments, at=more)[:n]
+    x_p, log_q_d = model.prediction_inputs(words, segments, at=some_more)
+    if read_out.needed == "reading":
+        return model.own_log_probs(asked, model.outputs_at(words, some_more, segments, x_p=x_p)[:n])
+    assert log_q_d is not None
+    log_q_p = model.own_log_probs(asked, _masked_outputs(model, words, row, position, mask, segments, x_p))
+    return (read_out.weight * log_q_p + (1 - read_out.weight) * log_q_d[:n]).log_softmax(dim=-1)
+
+
+def _some_more(at: Tensor) -> Tensor:
+    """Places, and the first of all again: so there are few shapes, for each of which something is made and kept."""
+    return torch.cat((at, at.new_zeros(-len(at) % 64)))
 
 
 def _outputs_at(
     model: PolyLM, words: Tensor, at: Tensor, segments: Tensor | None = None, x_p: Tensor | None = None
 ) -> Tensor:
-    """y^P (n, d) at places; computed for a few more, so that there are few shapes: what is made for each is kept."""
-    more = at.new_zeros(-len(at) % 64)
-    return model.outputs_at(words, torch.cat((at, more)), segments, x_p=x_p)[: len(at)]
-
-
-def _masked_log_probs(
-    model: PolyLM, words: Tensor, mask: int, segments: Tensor | None, x_p: Tensor | None = None
-) -> Tensor:
-    """log q^P (B, T, k), each ambiguous word masked in one of the passes."""
-    ambiguous, log_q = _of_one_sense(model, words)
-    if bool(ambiguous.any()):
-        row, position = ambiguous.nonzero(as_tuple=True)
-        y_p = _masked_outputs(model, words, row, position, mask, segments, x_p)
-        log_q[row, position] = model.own_log_probs(words[row, position], y_p).to(log_q.dtype)
-    return log_q
+    """y^P (n, d) at places."""
+    return model.outputs_at(words, _some_more(at), segments, x_p=x_p)[: len(at)]
 
 
 class Reading(NamedTuple):
