@@ -52,6 +52,37 @@ def test_surface_forms(text_files, tmp_path):
     assert "[PL]" not in vocabulary
 
 
+def test_the_words_of_a_model(text_files, tmp_path):
+    """Other text, as the first was read: the very vocabulary, and unknown words where it has none."""
+    prepare(text_files, tmp_path / "first", settings(lemmatize=False))
+    other = tmp_path / "other.txt"
+    other.write_text("The bank and a zyzzyva.\n", encoding="utf-8")
+    chosen = PrepareSettings.of_folder(tmp_path / "first")
+    manifest = prepare([other], tmp_path / "second", chosen)
+    assert (tmp_path / "second" / "text.json").read_bytes() == (tmp_path / "first" / "text.json").read_bytes()
+    of_first, vocabulary = (Vocabulary.load(tmp_path / name / "vocabulary.tsv") for name in ("first", "second"))
+    assert (vocabulary.words, vocabulary.n_senses) == (of_first.words, of_first.n_senses)
+    assert [vocabulary.count(word) for word in ("bank", "[LINE]", "[UNK]", "river")] == [1, 1, manifest["unknown"], 0]
+    (line,) = PreparedCorpus(tmp_path / "second").lines(vocabulary["[LINE]"])
+    known = [word if word in vocabulary else "[UNK]" for word in ("the", "bank", "and", "a", "zyzzyva", ".")]
+    assert [vocabulary.words[number] for number in line] == known
+    assert manifest["unknown"] == known.count("[UNK]") > 0
+    assert prepare([other], tmp_path / "second", chosen) == manifest  # finished, and with the same settings
+    with pytest.raises(UserError, match="other settings"):
+        prepare([other], tmp_path / "second", settings(lemmatize=False))
+    empty = tmp_path / "empty.txt"
+    empty.write_text("\n", encoding="utf-8")
+    with pytest.raises(UserError, match="no words in the text"):
+        prepare([empty], tmp_path / "third", chosen)
+
+
+def test_folders_that_have_no_words(tmp_path):
+    with pytest.raises(UserError, match="there is no folder"):
+        PrepareSettings.of_folder(tmp_path / "none")
+    with pytest.raises(UserError, match=r"neither a model nor a prepared corpus: it has no vocabulary.tsv"):
+        PrepareSettings.of_folder(tmp_path)
+
+
 def test_focus_words_that_do_not_occur_are_told(text_files, tmp_path):
     chosen = PrepareSettings(vocabulary=VocabularySettings(focus=("bank", "unicorn")))
     assert prepare(text_files, tmp_path / "out", chosen)["missing"] == ["unicorn"]

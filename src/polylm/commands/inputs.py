@@ -1,22 +1,26 @@
 """Where a command's text comes from: the words of the command, a file, or standard input."""
 
+import codecs
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import BinaryIO
 
-from polylm.commands.console import lines_with_bar
+from polylm.commands.console import Bar, lines_with_bar
+from polylm.corpus.sources import TextFile, chunk_lines, find_sources
 from polylm.errors import UserError
+from polylm.progress import Progress
 
 _NAME = re.compile(r"(~|\.\.?)/\S+|\S+\.(txt|text|md|jsonl?|tsv|csv|conllu?|gz|xz|bz2|zst)")  # of a file, surely
-_COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")  # gzip, xz, bzip2, zstandard
+_COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd", b"BZ3v1")  # gzip, xz, bzip2, zstandard, bzip3
 
 
 def input_lines(what: str, *, bar: bool = False) -> Iterator[str]:
-    """The lines of a file or of standard input (`-`), read as they are wanted; or a text, whole.
+    """The lines of a file, a folder of files, or of standard input (`-`), read as they are wanted; or a text, whole.
 
-    `bar`: show how far a file was read.
+    Files are plain or compressed, as for `polylm prepare`. `bar`: show how far they were read.
     """
     if what == "-":
         if sys.stdin is None:
@@ -29,14 +33,26 @@ def input_lines(what: str, *, bar: bool = False) -> Iterator[str]:
         is_named = bool(_NAME.fullmatch(what)) or ("/" in what and path.parent.is_dir())  # not and/or, 24/7
     except (OSError, ValueError):  # a text may be longer than a name, or hold what no name may
         is_file = is_folder = is_named = False
-    if is_folder:
-        raise UserError(f"{what} is a folder: name a file")
+    if is_folder or (is_file and TextFile(path).kind):
+        sources = find_sources([path])
+        return _of_sources(sources, bar=bar)
     if is_file:
         lines = _decoded(path.open("rb"), what)
         return lines_with_bar(lines, path) if bar and path.is_file() else lines
     if is_named and len(what.split()) == 1:
         raise UserError(f"there is no file {what}")
     return iter([what])
+
+
+def _of_sources(sources: Sequence[TextFile], *, bar: bool) -> Iterator[str]:
+    """The lines of several files, or of a compressed one."""
+    with Bar() if bar else nullcontext() as shown:
+        for number, source in enumerate(sources, 1):
+            for place, chunk in enumerate(source.chunks()):
+                lines = chunk_lines(chunk.removesuffix(b"\n").removeprefix(b"" if place else codecs.BOM_UTF8))
+                yield from (line.rstrip("\r") for line in lines)
+            if shown is not None:
+                shown(Progress("files", number, len(sources)))
 
 
 def joined_paragraphs(lines: Iterable[str]) -> Iterator[str]:
@@ -59,5 +75,5 @@ def _decoded(file: BinaryIO, name: str) -> Iterator[str]:
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError:
                 if number == 1 and line.startswith(_COMPRESSED):
-                    raise UserError(f"{name} is compressed: decompress it first") from None
+                    raise UserError(f"{name} is compressed: its name must say how, as in .gz or .xz") from None
                 raise UserError(f"{name}, line {number}: this is not UTF-8 text; convert it first") from None

@@ -43,7 +43,18 @@ Corpus = Annotated[
 ]
 NExamples = Annotated[int, typer.Option("--examples", min=1, help="Example sentences of each sense, with --corpus.")]
 DeviceName = Annotated[Literal["auto", "cpu", "cuda"], typer.Option("--device", help="Where the network runs.")]
+Threads = Annotated[
+    int | None, typer.Option("--threads", min=1, help="Threads of the network; as many as the machine has by default.")
+]
 AsIs = Annotated[bool, typer.Option("--as-is", help="A form such as dogs has its own senses, not dog's.")]
+
+
+def use_threads(n: int | None) -> None:
+    """Let the network have so many threads, if a number was given."""
+    if n is not None:
+        import torch
+
+        torch.set_num_threads(n)
 
 
 def stop(message: str, status: int) -> NoReturn:

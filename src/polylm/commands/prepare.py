@@ -7,6 +7,7 @@ import typer
 
 from polylm.commands.options import Json, Surface, TaggerName, stop
 from polylm.commands.render import print_json
+from polylm.errors import UserError
 
 
 def prepare(
@@ -27,6 +28,10 @@ def prepare(
     senses_file: Annotated[Path | None, typer.Option(help="Numbers of senses: word<TAB>n a line.")] = None,
     focus: Annotated[Path | None, typer.Option(help="Words, one a line, always in and with several senses.")] = None,
     max_words: Annotated[int | None, typer.Option(help="Keep at most this many words.")] = None,
+    vocabulary: Annotated[
+        Path | None,
+        typer.Option(help="Take the words of this model or corpus, to train the model further; read text as it does."),
+    ] = None,
     surface: Surface = False,
     tagger: TaggerName = "english",
     errors: Annotated[
@@ -43,7 +48,7 @@ def prepare(
     from polylm.text.settings import TextSettings
 
     usual = VocabularySettings()
-    vocabulary = VocabularySettings(
+    chosen_words = VocabularySettings(
         min_count=usual.min_count if min_count is None else Threshold.parse(min_count, usual.min_count.floor),
         poly_count=usual.poly_count
         if poly_count is None
@@ -54,7 +59,14 @@ def prepare(
         n_senses=read_n_senses(senses_file) if senses_file else None,
     )
     text = TextSettings(lemmatize=not surface, tagger=tagger)
-    settings = PrepareSettings(text, vocabulary, errors)
+    settings = PrepareSettings(text, chosen_words, errors)
+    if vocabulary is not None:
+        if (chosen_words, text) != (usual, TextSettings()):
+            raise UserError(
+                "with {vocabulary} words and their senses are given: leave out the options that choose them",
+                vocabulary=None,
+            )
+        settings = PrepareSettings.of_folder(vocabulary, errors)
     if engine == "ray":
         from polylm.integrations.ray import ray_engine
 
@@ -79,7 +91,7 @@ def _print_summary(out: Path, manifest: dict[str, Any]) -> None:
         f"vocabulary: {vocabulary['words']:,} words, {vocabulary['polysemous']:,} of them with several senses, "
         f"{vocabulary['senses']:,} senses; {manifest['unknown'] / manifest['words']:.2%} of the text is unknown words"
     )
-    if not vocabulary["polysemous"] and manifest["settings"]["senses"] > 1:
+    if not vocabulary["polysemous"] and manifest["settings"].get("senses", 1) > 1:
         print("no word is common enough to have several senses: give more text, a lower --poly-count, or --focus")
     missing = manifest["missing"]
     if missing:

@@ -9,14 +9,27 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from polylm.commands.inputs import input_lines, joined_paragraphs
-from polylm.commands.options import DeviceName, Granularity, Json, ModelDir, ReadOutName, Surface, TaggerName
+from polylm.commands.options import (
+    DeviceName,
+    Granularity,
+    Json,
+    ModelDir,
+    ReadOutName,
+    Surface,
+    TaggerName,
+    Threads,
+    use_threads,
+)
 from polylm.commands.render import print_json, print_table, probability
 from polylm.errors import UserError
 
 if TYPE_CHECKING:
     from polylm.explore.results import TaggedText
 
-TextArgument = Annotated[str, typer.Argument(help="A text, a file, or - for standard input.", metavar="TEXT|FILE|-")]
+TextArgument = Annotated[
+    str,
+    typer.Argument(help="A text, a file, a folder of files, or - for standard input.", metavar="TEXT|FILE|FOLDER|-"),
+]
 
 
 def analyze(
@@ -55,7 +68,12 @@ def tag(
     at_once: Annotated[
         bool, typer.Option("--at-once", help="Answer each line as soon as it arrives, for interactive pipes; slower.")
     ] = False,
+    words: Annotated[
+        str | None,
+        typer.Option(help="Only these words, in whatever form: bank,cell. Lines without are left out."),
+    ] = None,
     device: DeviceName = "auto",
+    threads: Threads = None,
     as_json: Json = False,
 ) -> None:
     """Give every word of a text its sense: a table on a terminal, a JSON object a line in a pipe."""
@@ -69,6 +87,12 @@ def tag(
         raise UserError("CoNLL-U is written as CoNLL-U: leave out --json")
     if kind == "conllu" and (paragraphs or at_once):
         raise UserError("CoNLL-U has sentences: --paragraphs and --at-once are for plain text")
+    if kind == "conllu" and words is not None:
+        raise UserError("CoNLL-U is written whole: leave out {words}", words=None)
+    asked = None if words is None else [word.strip() for word in words.split(",") if word.strip()]
+    if asked == []:
+        raise UserError("no word was given: write bank,cell ({words})", words=None)
+    use_threads(threads)
     loaded = polylm.load(model, device=device, granularity=granularity)
     if kind == "conllu":
         name = "standard input" if text == "-" else text
@@ -77,19 +101,21 @@ def tag(
     if paragraphs:
         lines = joined_paragraphs(lines)
     show = _show_table if sys.stdout.isatty() and not as_json else _show_json
-    for tagged in _tagged(loaded, lines, read_out, at_once=at_once):
-        show(tagged)
+    for tagged in _tagged(loaded, lines, read_out, asked, at_once=at_once):
+        if asked is None or tagged.tokens:
+            show(tagged)
         if at_once:
             sys.stdout.flush()
 
 
-def _tagged(model: Any, lines: Iterable[str], read_out: Any, *, at_once: bool) -> "Iterator[TaggedText]":
+def _tagged(
+    model: Any, lines: Iterable[str], read_out: Any, words: list[str] | None, *, at_once: bool
+) -> "Iterator[TaggedText]":
     from polylm.explore.results import TaggedText
     from polylm.explore.tagging import beside
 
-    tagged = ((line, model.tag(line, read_out=read_out)) for line in lines)
-    if not at_once:
-        tagged = beside(partial(model.tag_many, read_out=read_out), lines, str)
+    tag_many = partial(model.tag_many, words=words, read_out=read_out)
+    tagged = ((line, next(tag_many([line]))) for line in lines) if at_once else beside(tag_many, lines, str)
     return (TaggedText.of(line, tokens, model.lexicon) for line, tokens in tagged)
 
 

@@ -13,7 +13,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ from polylm.atomic import locked, write_bytes
 from polylm.corpus.chunks import Chunk, analyze_chunk
 from polylm.corpus.counts import Counts
 from polylm.corpus.engine import Engine, local
-from polylm.corpus.selection import Threshold, VocabularySettings, choose_vocabulary
+from polylm.corpus.selection import Threshold, VocabularySettings, choose_vocabulary, recounted
 from polylm.corpus.shards import FORMAT, MANIFEST, PreparedCorpus, ShardWriter, read_manifest, write_manifest
 from polylm.corpus.sources import TextFile, find_sources
 from polylm.errors import UserError
@@ -45,6 +45,18 @@ class PrepareSettings:
     text: TextSettings = field(default_factory=TextSettings)
     vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
     errors: str = "strict"  # or "replace": what to do with bytes that are not text
+    words: Vocabulary | None = None  # those of a model, so that it can be trained further; none: chosen by their counts
+
+    @classmethod
+    def of_folder(cls, folder: str | Path, errors: str = "strict") -> "PrepareSettings":
+        """The words of a model or of a prepared corpus, and text read as it was there."""
+        folder = Path(folder)
+        if not folder.is_dir():
+            raise UserError(f"there is no folder {folder}")
+        for name in (VOCABULARY, TEXT):
+            if not (folder / name).is_file():
+                raise UserError(f"{folder} is neither a model nor a prepared corpus: it has no {name}")
+        return cls(TextSettings.load(folder / TEXT), errors=errors, words=Vocabulary.load(folder / VOCABULARY))
 
 
 def prepare(
@@ -64,7 +76,7 @@ def prepare(
     settings.vocabulary.required(settings.text.lemmatize)
     with locked(out), _told_about_disk(out):
         # The weights of the tagger are part of the settings, so that the chunks of another tagger are never taken.
-        settings = PrepareSettings(TextPipeline(settings=settings.text).settings, settings.vocabulary, settings.errors)
+        settings = replace(settings, text=TextPipeline(settings=settings.text).settings)
         work = _work_folder(out)
         states = [source.state() for source in sources]
         described = []
@@ -110,6 +122,8 @@ def _work_folder(out: Path) -> Path:
 def describe(settings: PrepareSettings) -> dict[str, Any]:
     """The settings as the manifest has them."""
     vocabulary = settings.vocabulary
+    if settings.words is not None:
+        return {"text": asdict(settings.text), "errors": settings.errors, "words": settings.words.sha256}
     return {
         "text": asdict(settings.text),
         "errors": settings.errors,
@@ -250,6 +264,8 @@ def _choose_vocabulary(
             report(Progress("counting", number, len(chunks), n_words))
         if not n_words:
             raise UserError("there are no words in the text that was given")
+        if settings.words is not None:
+            return recounted(settings.words, counts.items(), n_words), n_words
         vocabulary = choose_vocabulary(counts.items(), n_words, settings.vocabulary, markers=settings.text.lemmatize)
         if len(vocabulary) == len(SPECIAL) + (len(MARKERS) if settings.text.lemmatize else 0):
             raise UserError(

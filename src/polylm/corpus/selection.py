@@ -6,7 +6,7 @@ files.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,7 +101,6 @@ def choose_vocabulary(
         common = [word for word in order if word not in wanted][: settings.max_words - len(wanted)]
         allowed = wanted.union(common)
         order = [word for word in order if word in allowed]
-    n_known = sum(kept[word] for word in order if word not in MARKERS)
 
     def senses_of(word: str) -> int:
         if word in given:
@@ -110,12 +109,26 @@ def choose_vocabulary(
             return settings.senses
         return settings.senses if kept[word] >= least_poly and _LETTERS.fullmatch(word) else 1
 
-    special_counts = {LINE: n_lines, UNKNOWN: n_words - n_known}
     return Vocabulary(
         [*SPECIAL, *order],
-        [*(special_counts.get(word, 0) for word in SPECIAL), *(kept[word] for word in order)],
+        _counts(order, kept, n_lines, n_words),
         [*(1 for _ in SPECIAL), *(senses_of(word) for word in order)],
     )
+
+
+def recounted(words: Vocabulary, counts: Iterable[tuple[str, int]], n_words: int) -> Vocabulary:
+    """The words of a vocabulary, in its order and with its numbers of senses, and how often they are in other text."""
+    kept = {word: count for word, count in counts if word in words}
+    return Vocabulary(
+        words.words, _counts(words.words[len(SPECIAL) :], kept, kept.pop(LINE, 0), n_words), words.n_senses
+    )
+
+
+def _counts(words: Sequence[str], counts: Mapping[str, int], n_lines: int, n_words: int) -> list[int]:
+    """Those of the special symbols, and of the words: what is not known is [UNK]."""
+    n_known = sum(counts.get(word, 0) for word in words if word not in MARKERS)
+    special = {LINE: n_lines, UNKNOWN: n_words - n_known}
+    return [*(special.get(word, 0) for word in SPECIAL), *(counts.get(word, 0) for word in words)]
 
 
 _LETTERS = regex.compile(r"[\p{L}\p{M}]+")  # vowel signs of Hindi are marks, which isalpha does not count

@@ -1,9 +1,10 @@
 """Text with a sense for every word."""
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from polylm.errors import UserError
 from polylm.reading.layers import AUTO, Layers, ReadOut
 from polylm.reading.reader import Reader
 from polylm.senses.lexicon import Lexicon, several
+from polylm.text.lemmatizer import forms_of
 from polylm.text.pipeline import Tokens, Word
 
 T = TypeVar("T")
@@ -40,6 +42,17 @@ class TaggedToken:
 _FIELDS = tuple(one.name for one in fields(TaggedToken))
 
 
+class _Asked(NamedTuple):
+    """Words that are asked for: their numbers, and how they may look."""
+
+    numbers: NDArray[np.int64]
+    pattern: re.Pattern[str]
+
+    def may_be_in(self, text: str | Sequence[str]) -> bool:
+        """Whether one of them may be in a text, or among words."""
+        return bool(self.pattern.search(text if isinstance(text, str) else " ".join(text)))
+
+
 class Tagger:
     """Reads texts and names what was read. One text at a time, or many together, which is faster."""
 
@@ -63,18 +76,42 @@ class Tagger:
         return next(self.tag_many_tokens([words], read_out=read_out, granularity=granularity))
 
     def tag_many(
-        self, texts: Iterable[str], *, read_out: ReadOut | Layers = AUTO, granularity: float | None = None
+        self,
+        texts: Iterable[str],
+        *,
+        words: Iterable[str] | None = None,
+        read_out: ReadOut | Layers = AUTO,
+        granularity: float | None = None,
     ) -> Iterator[list[TaggedToken]]:
-        """The words of many texts, in order, read together: several times as fast. The texts may be a stream."""
+        """The words of many texts, in order, read together: several times as fast. The texts may be a stream.
+
+        `words`: only these, in whatever form; a text without any has none. Texts without are passed over quickly.
+        """
         several(texts, "tag_many", "use tag for one text")
-        return self._tag(texts, _no_text, read_out, granularity)
+        return self._tag(texts, _no_text, read_out, granularity, self._asked(words))
 
     def tag_many_tokens(
-        self, texts: Iterable[Sequence[str]], *, read_out: ReadOut | Layers = AUTO, granularity: float | None = None
+        self,
+        texts: Iterable[Sequence[str]],
+        *,
+        words: Iterable[str] | None = None,
+        read_out: ReadOut | Layers = AUTO,
+        granularity: float | None = None,
     ) -> Iterator[list[TaggedToken]]:
         """The same for texts whose words are tokens already."""
         several(texts, "tag_many_tokens", "use tag for a text")
-        return self._tag(texts, _no_tokens, read_out, granularity)
+        return self._tag(texts, _no_tokens, read_out, granularity, self._asked(words))
+
+    def _asked(self, words: Iterable[str] | None) -> "_Asked | None":
+        if words is None:
+            return None
+        several(words, "words", "give one word as a list of one")
+        resolved = self.lexicon.lookup.every(list(words))
+        forms = {one.word for one in resolved}
+        if self.reader.pipeline.settings.lemmatize:
+            forms = {form for word in forms for form in forms_of(word)}
+        pattern = re.compile("|".join(map(re.escape, sorted(forms))) if forms else r"(?!)", re.IGNORECASE)
+        return _Asked(np.array(sorted({one.number for one in resolved}), dtype=np.int64), pattern)
 
     def _tag(
         self,
@@ -82,14 +119,20 @@ class Tagger:
         complaint: Callable[[Any], str | None],
         read_out: ReadOut | Layers,
         granularity: float | None,
+        asked: "_Asked | None" = None,
     ) -> Iterator[list[TaggedToken]]:
         if not _is_list(texts):
             raise UserError(f"texts must be a list, a column or a generator of strings, not {type(texts).__name__}")
         read_out = ReadOut.of(read_out).of_network(self.reader.network)
-        return self._groups(texts, complaint, read_out, self.lexicon.at(granularity))
+        return self._groups(texts, complaint, read_out, self.lexicon.at(granularity), asked)
 
     def _groups(
-        self, texts: Iterable[Any], complaint: Callable[[Any], str | None], read_out: ReadOut, granularity: float
+        self,
+        texts: Iterable[Any],
+        complaint: Callable[[Any], str | None],
+        read_out: ReadOut,
+        granularity: float,
+        asked: "_Asked | None",
     ) -> Iterator[list[TaggedToken]]:
         group: list[Tokens] = []
         n_ids = n_texts = 0
@@ -109,24 +152,32 @@ class Tagger:
                 wrong = UserError(problem + (f" (text {n_texts}, counting from 0)" if n_texts else ""))
                 break
             n_texts += 1
-            group.append(self.reader.pipeline.encode(text))
+            group.append(self.reader.pipeline.encode(text if asked is None or asked.may_be_in(text) else ""))
             n_ids += len(group[-1].ids) + 1  # an empty line is held too
             if n_ids >= limit:
-                yield from self._named(group, read_out, granularity)
+                yield from self._named(group, read_out, granularity, asked)
                 group, n_ids, limit = [], 0, min(2 * limit, TEXTS)
         if group:
-            yield from self._named(group, read_out, granularity)
+            yield from self._named(group, read_out, granularity, asked)
         if wrong is not None:
             raise wrong
 
-    def _named(self, texts: list[Tokens], read_out: ReadOut, granularity: float) -> Iterator[list[TaggedToken]]:
+    def _named(
+        self, texts: list[Tokens], read_out: ReadOut, granularity: float, asked: "_Asked | None"
+    ) -> Iterator[list[TaggedToken]]:
         numbers = [tokens.ids[tokens.id_of_word] for tokens in texts]
-        q = self.reader.texts(texts, read_out)
+        words: list[Sequence[Word]] = [tokens.words for tokens in texts]
+        places = None
+        if asked is not None:
+            places = [np.isin(of_text, asked.numbers).nonzero()[0] for of_text in numbers]
+            numbers = [of_text[some] for of_text, some in zip(numbers, places, strict=True)]
+            words = [[tokens.words[place] for place in some] for tokens, some in zip(texts, places, strict=True)]
+        q = self.reader.texts(texts, read_out, asked=places)
         if self.lexicon.merge_tree is not None:
             q = self.lexicon.merge_tree.merge_arrays(np.concatenate(numbers), q, granularity)
         first = 0
-        for tokens, word_numbers in zip(texts, numbers, strict=True):
-            rows = zip(tokens.words, word_numbers.tolist(), q[first : first + len(word_numbers)], strict=True)
+        for own, word_numbers in zip(words, numbers, strict=True):
+            rows = zip(own, word_numbers.tolist(), q[first : first + len(word_numbers)], strict=True)
             first += len(word_numbers)
             yield [self._token(word, number, row) for word, number, row in rows]
 

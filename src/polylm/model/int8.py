@@ -44,7 +44,7 @@ class Quantizable(Protocol):
 def works() -> bool:
     """Whether this processor multiplies 8-bit integers fast, and this torch does it rightly."""
     has_instructions = getattr(torch.cpu, "_is_vnni_supported", None)
-    if has_instructions is None or not has_instructions() or not torch.backends.mkldnn.is_available():
+    if has_instructions is None or not has_instructions() or not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         return False
     x = torch.arange(64 * 3).reshape(3, 64) % 251
     weight = (torch.arange(64 * 16).reshape(16, 64) % 255 - 127).float()
@@ -161,7 +161,7 @@ class Int8Transformer:
         length, d_head = heads.shape[1], heads.shape[-1]
         qk, v = heads[:, :, :2], heads[:, :, 2].transpose(1, 2)
         norm = torch.linalg.vector_norm(qk, dim=-1, keepdim=True)
-        pairs = torch.view_as_complex(qk.unflatten(-1, (d_head // 2, 2))) * self.rotations[:length]
+        pairs = torch.view_as_complex(qk.view(*qk.shape[:-1], d_head // 2, 2)) * self.rotations[:length]
         rotated = torch.view_as_real(pairs).flatten(-2) * (norm.square() / d_head + 1e-6).rsqrt_()
         q, k = rotated.permute(2, 0, 3, 1, 4)
         y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)

@@ -49,11 +49,22 @@ class Reader:
         """How many ids make a batch."""
         return tokens_together(self.network.embeddings.device)
 
-    def texts(self, texts: Sequence["Tokens"], read_out: ReadOut = AUTO) -> NDArray[np.float32]:
-        """(words, k) the senses of every word of all texts, one after the other."""
-        return self.read(
-            cut(map(whole_text, texts), self.length, self.network.inventory.n_words), read_out, whole=True
-        ).q
+    def texts(
+        self,
+        texts: Sequence["Tokens"],
+        read_out: ReadOut = AUTO,
+        *,
+        asked: Sequence[NDArray[np.intp]] | None = None,
+    ) -> NDArray[np.float32]:
+        """(words, k) the senses of every word of all texts, one after the other; or of those `asked` for in each."""
+        whole = list(map(whole_text, texts))
+        if asked is not None:
+            whole = [
+                Text(text.ids, np.asarray(text.places)[some], np.asarray(text.targets)[some])
+                for text, some in zip(whole, asked, strict=True)
+            ]
+        windows = cut(whole, self.length, self.network.inventory.n_words)
+        return self.read(windows, read_out, whole=asked is None).q
 
     def places(self, texts: Sequence[Text], read_out: ReadOut = AUTO) -> tuple[Windows, Readings]:
         """Some places of texts that are encoded already, with y^P."""

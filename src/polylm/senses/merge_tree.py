@@ -19,11 +19,12 @@ from torch import Tensor
 from polylm.errors import UserError
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
+from polylm.reading.layers import BOTH
 from polylm.reading.readout import sense_distributions
 
 
 def count_confusion(model: PolyLM, texts: Iterable[Tensor | tuple[Tensor, Tensor]], mask: int) -> "MergeTree":
-    """The merge tree of a model, counted with its own read-out (both layers).
+    """The merge tree of a model, counted with both layers: of read-outs in one pass the groups are not as good.
 
     `texts` are (B, T) word ids, or pairs of them with the segments that keep padding and packed lines apart.
     """
@@ -33,7 +34,7 @@ def count_confusion(model: PolyLM, texts: Iterable[Tensor | tuple[Tensor, Tensor
     try:
         for text in texts:
             words, segments = text if isinstance(text, tuple) else (text, None)
-            q = sense_distributions(model, words, mask, segments=segments)
+            q = sense_distributions(model, words, mask, read_out=BOTH, segments=segments)
             counted = torch.ones_like(words, dtype=torch.bool) if segments is None else segments > 0
             confusion.add(words[counted], q[counted])
     finally:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from polylm.bundle.bundle import Bundle
+from polylm.model.int8 import measure_ranges
 from polylm.model.pruning import order_senses
 from polylm.senses.merge_tree import MergeTree, count_confusion
 from polylm.senses.substitutes import count_substitutes
@@ -20,6 +21,8 @@ from polylm.training.phases import split_run
 from polylm.training.run import Run
 from polylm.training.signals import Stopped
 from polylm.training.watch import sense_counts
+
+RANGE_TOKENS = 1 << 13  # of text, on which the ranges of the encoders' numbers are measured
 
 logger = logging.getLogger("polylm.training")
 
@@ -55,6 +58,7 @@ def record_split(record: dict[str, Any], log: RunLog, *, is_first: bool) -> None
 def bundle_of(run: Run, summary: dict[str, Any]) -> Bundle:
     """The model as it is saved."""
     model, senses = run.state.model, run.config.senses
+    _measure_ranges(run)
     if run.begun_from is not None and run.config.reading.reading_share == 1:  # its senses are what they were
         return replace(run.begun_from, network=model, training={**(run.begun_from.training or {}), "reading": summary})
     order_senses(model)
@@ -72,6 +76,12 @@ def _texts(run: Run, n_tokens: int, purpose: int) -> Iterator[Any]:
         if run.signals.number:
             raise Stopped(run.signals.number, checkpoints.latest(run.out) or run.out)
         yield texts
+
+
+def _measure_ranges(run: Run) -> None:
+    """What goes into the encoders' matrices, so that the model can be read in 8-bit integers."""
+    texts = (text[0] if isinstance(text, tuple) else text for text in _texts(run, RANGE_TOKENS, 4))
+    measure_ranges(run.state.model, texts, MASK_ID)
 
 
 def _count_confusion(run: Run) -> MergeTree:

@@ -181,7 +181,7 @@ def _of_init(init: Bundle, config: TrainConfig, of_data: SenseInventory) -> Sens
     if inventory.n_words != of_data.n_words or (config.reading.reading_share < 1 and inventory != of_data):
         raise UserError(
             "the model to go on from has other words or senses than the data (or was pruned): prepare the text with "
-            "its vocabulary, train anew, or teach it to read alone ({reading_share})",
-            reading_share=1,
+            "its words ({vocabulary}), train anew, or only teach it to read (reading_share=1)",
+            vocabulary=None,
         )
     return inventory
