@@ -40,6 +40,7 @@ class Scored:
     def __init__(self, folder: Path, data: dict[str, WSIDataset]) -> None:
         self.model = polylm.load(None if str(folder) == "bundled" else folder)
         self.data = data
+        self.reads_unmasked = self.model.network.config.reads_unmasked
         self.system = PolyLMSystem(self.model)
         self.windows, self.q = {}, {}
         for name, dataset in data.items():
@@ -52,6 +53,8 @@ class Scored:
             both = p**0.6 * d**0.4  # as `both` is defined, without reading a third time
             both /= np.maximum(both.sum(axis=1, keepdims=True), 1e-30)
             self.q[name] = {"prediction": p, "disambiguation": d, "both": both}
+            if self.reads_unmasked:
+                self.q[name]["reading"] = self.model.reader.read(self.windows[name], polylm.ReadOut("reading")).q
         self.granularity = self.model.granularity if self.model.granularity < 1 else self._best()
 
     def _totals(self, name: str, read_out: str, granularity: float) -> dict[str, float]:
@@ -82,6 +85,10 @@ def rows_of(name: str, seeds: list[Scored]) -> list[list[str]]:
         rows.append([f"{name}, both read-outs", *cells([seed.row("both") for seed in seeds])])
     chosen = ", ".join(f"{granularity:g}" for granularity in sorted({seed.granularity for seed in seeds}))
     rows.append([f"{name}, merged at {chosen}", *cells([seed.row("both", seed.granularity) for seed in seeds])])
+    if seeds[0].reads_unmasked:
+        for read_out, title in (("disambiguation", "q^D"), ("reading", "reading in one pass")):
+            merged = [seed.row(read_out, seed.granularity) for seed in seeds]
+            rows.append([f"{name}, {title}, merged at {chosen}", *cells(merged)])
     return rows
 
 

@@ -9,6 +9,7 @@ from polylm.bundle.bundle import Bundle
 from polylm.errors import UserError
 from polylm.model.config import ModelConfig
 from polylm.model.contextualizer import register_contextualizer
+from polylm.model.int8 import measure_ranges
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
 from polylm.model.pruning import order_senses, pruned
@@ -264,3 +265,15 @@ def test_other_peoples_files_are_not_written_over(model, tmp_path):
         bundle_of(model).write("")
     with pytest.raises(UserError, match="is a file: name the folder of a model"):
         Bundle.read(tmp_path / "README.md")
+
+
+def test_ranges_are_saved_and_checked(model, tmp_path):
+    """They are the model's, whatever the precision it is stored in; what does not fit is damage."""
+    measure_ranges(model, [TEXT], 2)
+    for precision in ("float32", "int6"):
+        bundle_of(model).write(tmp_path / precision, precision=precision)
+        torch.testing.assert_close(Bundle.read(tmp_path / precision).network.c_p.ranges, model.c_p.ranges)
+    model.c_p.ranges = model.c_p.ranges[:3]
+    bundle_of(model).write(tmp_path / "wrong")
+    with pytest.raises(UserError, match="ranges.c_p does not fit its network"):
+        Bundle.read(tmp_path / "wrong")

@@ -1,5 +1,6 @@
 """Tagging and looking at senses from the command line."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -50,6 +51,22 @@ def test_tag_in_a_pipe(folder, tmp_path):
     )
     assert by_file.stdout == by_stdin.stdout
     assert [json.loads(line)["text"] for line in by_file.stdout.splitlines()] == [text, "", "cold water"]
+
+
+def test_tag_some_words_of_a_folder(folder, tmp_path):
+    """Of compressed files too; lines without the words are left out."""
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt.gz").write_bytes(gzip.compress(b"The banks of the river.\n\nCold water.\n"))
+    (tmp_path / "texts" / "b.txt").write_text("He sat on the bank.\nHe waits.\n")
+    result = polylm("tag", tmp_path / "texts", "--words", "bank, mice,wait", "--model", folder, "--threads", "1")
+    assert "mice" in sentence(result)
+    result = polylm("tag", tmp_path / "texts", "--words", "bank,wait", "--model", folder, "--threads", "1")
+    tagged = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(one["text"], [token["text"] for token in one["tokens"]]) for one in tagged] == [
+        ("The banks of the river.", ["banks"]),
+        ("He sat on the bank.", ["bank"]),
+        ("He waits.", ["waits"]),
+    ]
 
 
 def test_conllu(folder):
@@ -184,7 +201,12 @@ def test_mistakes(folder, tmp_path):
     assert "line 2: this is not UTF-8" in sentence(half)
     assert json.loads(half.stdout)["text"] == "bank"  # what came before is not lost
     assert "leave out --json" in sentence(polylm("tag", "-", "--format", "conllu", "--json", "--model", folder))
-    assert "is a folder" in sentence(polylm("tag", tmp_path, "--model", folder))
+    assert "no text in it" in sentence(polylm("tag", tmp_path, "--model", folder))
+    assert "no word was given" in sentence(polylm("tag", "a bank", "--words", ",", "--model", folder))
+    assert "did you mean" in sentence(polylm("tag", "a bank", "--words", "bankk", "--model", folder))
+    assert "leave out --words" in sentence(polylm("tag", "-", "--format", "conllu", "--words", "a", "--model", folder))
+    wrong = polylm("eval", "jsonl", tmp_path / "none", "--weight", "0.5", "--read-out", "prediction")
+    assert "--weight is for the read-out both alone" in sentence(wrong)
     assert "a .jsonl or a .ttl file" in sentence(polylm("lexicon", "--out", tmp_path / "a.csv", "--model", folder))
     wrong = polylm("lexicon", "--out", tmp_path / "a.ttl", "--model", folder, "--wordnet", tmp_path / "none")
     assert "there is no" in sentence(wrong)

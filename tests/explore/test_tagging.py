@@ -7,8 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polylm.errors import UserError
+from polylm.explore.model import Model
 from polylm.explore.tagging import beside
+from polylm.model.int8 import measure_ranges, works
 from polylm.reading.layers import ReadOut
+from polylm.reading.precision import precision_of
 from polylm.reading.readout import sense_distributions
 from polylm.symbols import MASK_ID, PAD_ID
 from tests.shared.models import PLAIN, POLYSEMOUS, make_model
@@ -192,3 +195,76 @@ def test_what_fills_up_short_texts_is_not_read():
 def test_texts_and_tokens_are_not_confused(model, call, message):
     with pytest.raises(UserError, match=message):
         call(model)
+
+
+def test_only_the_words_that_are_asked_for(model):
+    """As all words read, the others left out; a text without any has none."""
+    texts = ["They wait at the banks.", "", "Cold water!", "He sat by the river.", "The bank, the BANK; waiting."]
+    every = list(model.tag_many(texts))
+    for asked, lemmas in ((["bank"], {"bank"}), (["banks", "wait"], {"bank", "wait"}), ([], set())):
+        found = list(model.tag_many(iter(texts), words=asked))
+        expected = [[token for token in tokens if token.lemma in lemmas] for tokens in every]
+        assert [[(t.start, t.end, t.sense) for t in tokens] for tokens in found] == [
+            [(t.start, t.end, t.sense) for t in tokens] for tokens in expected
+        ]
+    words = [["the", "banks"], ["a", "river"], [], ["BANK", "of"]]
+    found = list(model.tag_many_tokens(words, words={"bank"}))
+    assert [[token.text for token in tokens] for tokens in found] == [["banks"], [], [], ["BANK"]]
+    with pytest.raises(UserError, match="words takes a list"):
+        model.tag_many(texts, words="bank")
+    with pytest.raises(UserError, match="zyzzyva"):
+        model.tag_many(texts, words=["zyzzyva"])
+
+
+def test_texts_without_the_words_are_not_even_analysed(model, monkeypatch):
+    read = []
+    encode = model.reader.pipeline.encode
+    monkeypatch.setattr(model.reader.pipeline, "encode", lambda text: read.append(text) or encode(text))
+    assert [len(tokens) for tokens in model.tag_many(["the river", "the banks", "excellent"], words=["bank"])] == [
+        0,
+        1,
+        0,
+    ]
+    assert [text for text in read if text] == ["the banks"]
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(st.lists(WORDS, max_size=40), min_size=1, max_size=8),
+    st.randoms(use_true_random=False),
+    st.sampled_from([24, 200, 5000]),
+)
+def test_the_same_senses_whatever_the_batch_and_the_order(taught, texts, lots, together):
+    """In the default way of reading, in 8-bit integers where they are there."""
+    lines = [" ".join(words) for words in texts]
+    order = list(range(len(lines)))
+    lots.shuffle(order)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("polylm.reading.reader.tokens_together", lambda device: together)
+        mixed = list(taught.tag_many([lines[place] for place in order]))
+    for place, tokens in zip(order, mixed, strict=True):
+        for one, other in zip(tokens, taught.tag(lines[place]), strict=True):
+            assert (one.text, one.start, one.lemma) == (other.text, other.start, other.lemma)
+            if one.probability is not None and one.probability - sorted([0.0, *one.distribution.values()])[-2] > 0.02:
+                assert one.sense == other.sense
+            for key, probability in one.distribution.items():
+                assert other.distribution.get(key, 0.0) == pytest.approx(probability, abs=1e-2)
+
+
+@pytest.fixture(scope="module")
+def taught():
+    """A model that reads in one pass, and knows its ranges."""
+    made = make_model(max_length=32, reads_unmasked=True)
+    measure_ranges(made.network, [torch.randint(4, len(made.vocabulary), (8, 32))], MASK_ID)
+    return Model(made.bundle, device="cpu")
+
+
+def test_what_a_model_reads_with(taught):
+    assert ReadOut("auto").of_network(taught.network).layers == "reading"
+    assert precision_of(taught.network) == ("int8" if works() else "float32")
+    exact = Model(taught.bundle, device="cpu", precision="float32")
+    assert precision_of(exact.network) == "float32"
+    with pytest.raises(UserError, match="not a precision"):
+        Model(taught.bundle, device="cpu", precision="int4")
+    with pytest.raises(UserError, match=r"no ranges|VNNI"):
+        Model(make_model().bundle, device="cpu", precision="int8")

@@ -7,6 +7,7 @@ import torch
 
 from polylm.model import int8
 from polylm.model.int8 import Quantizable, measure_ranges, quantizable
+from polylm.model.pruning import pruned
 from polylm.reading.layers import ReadOut
 from polylm.reading.readout import sense_distributions
 from tests.shared.networks import MASK, make
@@ -101,3 +102,9 @@ def test_no_words_at_all():
     network.quantize()
     assert sense_distributions(network, TEXTS[:, :0], MASK).shape == (6, 0, 4)
     assert sense_distributions(network, TEXTS[:0], MASK).shape == (0, 14, 4)
+
+
+def test_a_pruned_model_keeps_its_ranges():
+    network = wide()
+    measure_ranges(network, [TEXTS], MASK)
+    torch.testing.assert_close(pruned(network, 0.3).c_p.ranges, network.c_p.ranges)

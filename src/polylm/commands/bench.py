@@ -44,7 +44,9 @@ def tag(
     text: Annotated[Path | None, typer.Argument(help="A text file; random words by default.")] = None,
     model: ModelDir = None,
     seconds: Annotated[float, typer.Option(min=0.01, help="Seconds for each measurement.")] = 10.0,
-    precision: Annotated[Literal["auto", "float32", "bfloat16"], typer.Option(help="What to compute in.")] = "auto",
+    precision: Annotated[
+        Literal["auto", "float32", "bfloat16", "int8"], typer.Option(help="What to compute in.")
+    ] = "auto",
     device: DeviceName = "auto",
     as_json: Json = False,
 ) -> None:

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from polylm.model.int8 import quantizable
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
 
@@ -45,6 +46,9 @@ def pruned(model: PolyLM, least: float = 0.01) -> PolyLM:
     state = {name: tensor[kept] if name in by_sense else tensor for name, tensor in model.state_dict().items()}
     offsets = {name: smaller.state_dict()[name] for name in ("offset_words", "input_offsets")}
     smaller.load_state_dict({**state, **offsets})
+    encoders = quantizable(model)
+    for name, encoder in quantizable(smaller).items():
+        encoder.ranges = encoders[name].ranges
     smaller.offset_words.copy_(words)
     smaller.input_offsets.copy_(vectors[words] - smaller.word_vectors()[words])
     return smaller.train(model.training)

@@ -1,6 +1,7 @@
 """The end of a run: senses in order, confusions and substitutes counted, and a bundle in the run's folder."""
 
 import logging
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -68,31 +69,38 @@ def bundle_of(run: Run, summary: dict[str, Any]) -> Bundle:
     return Bundle(model, run.vocabulary, text, merge_tree, wordlists=lists, training=summary)
 
 
-def _texts(run: Run, n_tokens: int, purpose: int) -> Iterator[Any]:
+def _texts(run: Run, n_tokens: int, purpose: int, what: str) -> Iterator[Any]:
     """Text to count on: no more than the run has learned from, and no further once a signal has come."""
     if run.begun_from is None:
         n_tokens = min(n_tokens, run.tokens)
+    done, said = 0, time.monotonic()
     for texts in run.batches.windows(n_tokens, purpose):
         if run.signals.number:
             raise Stopped(run.signals.number, checkpoints.latest(run.out) or run.out)
         yield texts
+        done += (texts[0] if isinstance(texts, tuple) else texts).numel()
+        if time.monotonic() - said > 1:
+            said = time.monotonic()
+            logger.info(f"counting {what}: {min(done / n_tokens, 1):.0%}", extra={"progress": True})
 
 
 def _measure_ranges(run: Run) -> None:
     """What goes into the encoders' matrices, so that the model can be read in 8-bit integers."""
-    texts = (text[0] if isinstance(text, tuple) else text for text in _texts(run, RANGE_TOKENS, 4))
+    texts = (text[0] if isinstance(text, tuple) else text for text in _texts(run, RANGE_TOKENS, 4, "ranges"))
     measure_ranges(run.state.model, texts, MASK_ID)
 
 
 def _count_confusion(run: Run) -> MergeTree:
     with run.state.reading():
-        return count_confusion(run.state.model, _texts(run, run.config.senses.confusion_tokens, 2), MASK_ID)
+        return count_confusion(
+            run.state.model, _texts(run, run.config.senses.confusion_tokens, 2, "confusions"), MASK_ID
+        )
 
 
 def _count_substitutes(run: Run) -> WordLists:
     words = run.vocabulary.words
     candidates = torch.tensor([is_word(word) and word[0].isalnum() for word in words])  # no clitics: 's
-    texts = _texts(run, run.config.senses.substitute_tokens, 3)
+    texts = _texts(run, run.config.senses.substitute_tokens, 3, "substitutes")
     chances, generator = run.batches.chances, run.batches.generator(3, 4)
     with run.state.reading():
         table = count_substitutes(

@@ -1,9 +1,12 @@
 """SIGTERM and Ctrl-C are noted, so that the step is finished and the state saved. Asked twice, the process ends."""
 
+import logging
 import signal
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
+
+logger = logging.getLogger("polylm.training")
 
 
 class Stopped(Exception):  # noqa: N818
@@ -38,3 +41,4 @@ class Signals:
         if self.number is not None:
             raise KeyboardInterrupt
         self.number = number
+        logger.info("stopping: the step is finished and the state saved first; asked again, the run ends at once")
