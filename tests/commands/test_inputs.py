@@ -6,7 +6,7 @@ import lzma
 
 import pytest
 
-from polylm.commands.inputs import input_lines
+from polylm.commands.inputs import input_lines, is_conllu
 from polylm.errors import UserError
 
 LINES = ["One line.", "", "Über zwei.", "Three"]
@@ -33,6 +33,18 @@ def test_a_folder(folder):
     assert list(input_lines(str(folder))) == 4 * LINES
 
 
+def test_files_may_be_kept_apart(folder):
+    (folder / "a.txt").write_text("one")
+    assert list(input_lines(str(folder), apart=True))[:3] == ["one", "", "One line."]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"), [("a.conllu", True), ("b.conll.gz", True), ("conllu", False), ("a.txt", False)]
+)
+def test_conllu_by_its_name(name, is_one):
+    assert is_conllu(name) == is_one
+
+
 def test_lines_end_as_they_do_in_files(folder):
     (folder / "b.txt.gz").write_bytes(gzip.compress(b"one\n\ntwo\n"))
     assert list(input_lines(str(folder / "b.txt.gz"))) == ["one", "", "two"]
@@ -52,7 +64,7 @@ def test_what_cannot_be_read(folder):
     with pytest.raises(UserError, match="its name must say how"):
         list(input_lines(str(folder / "packed.txt")))
     (folder / "latin.txt.gz").write_bytes(gzip.compress(b"caf\xe9\n"))
-    with pytest.raises(UserError, match="not UTF-8"):
+    with pytest.raises(UserError, match="not UTF-8 text: convert it first"):
         list(input_lines(str(folder / "latin.txt.gz")))
     (folder / "empty").mkdir()
     with pytest.raises(UserError, match="has no text in it"):

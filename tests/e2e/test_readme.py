@@ -66,6 +66,17 @@ def test_python_code_of_the_guides(folder):
             subprocess.run([sys.executable, "-c", block], cwd=folder, check=True, capture_output=True)
 
 
+NUMBER = re.compile(r"\d+\.\d+")
+
+
+def is_beginning(shown, printed):
+    """But for the last digits of numbers, which differ between processors."""
+    if not NUMBER.sub("0.0", printed).startswith(NUMBER.sub("0.0", shown)):
+        return False
+    numbers = list(map(float, NUMBER.findall(shown)))
+    return list(map(float, NUMBER.findall(printed)))[: len(numbers)] == pytest.approx(numbers, abs=0.03, rel=0.02)
+
+
 @pytest.mark.slow
 def test_make_try_prints_what_the_readme_shows():
     """Every line that the README shows is printed, in that order; `...` stands for some that it leaves out."""
@@ -82,7 +93,7 @@ def test_make_try_prints_what_the_readme_shows():
     for line in shown.splitlines():
         wanted = " ".join(line.removesuffix("...").split())
         if wanted:
-            found = [n for n, other in enumerate(printed[at:], at) if other.startswith(wanted)]
+            found = [n for n, other in enumerate(printed[at:], at) if is_beginning(wanted, other)]
             assert found, f"{wanted!r} is not printed after line {at} of {printed}"
             at = found[0] + 1
 
@@ -95,10 +106,9 @@ CONSOLE = re.findall(r"```console\n\$ polylm (.*?)\n(.*?)```", (ROOT / "docs/gui
 def test_the_guide_shows_what_is_printed(command, shown):
     printed = on_a_terminal(*shlex.split(command), columns=100).decode().splitlines()
     printed = "\n".join(re.sub(r"\x1b\[[\d;]*m", "", line).rstrip() for line in printed)
-    number = re.compile(r"\d+\.\d+")  # the last digit may differ between processors
-    assert number.sub("0.0", printed) == number.sub("0.0", shown.strip("\n"))
-    expected = [float(found) for found in number.findall(shown)]
-    assert [float(found) for found in number.findall(printed)] == pytest.approx(expected, abs=0.011, rel=0.01)
+    shown = shown.strip("\n")
+    assert NUMBER.sub("0.0", printed) == NUMBER.sub("0.0", shown)
+    assert is_beginning(shown, printed)
 
 
 def test_the_guide_shows_something():

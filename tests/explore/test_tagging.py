@@ -226,6 +226,9 @@ def test_texts_without_the_words_are_not_even_analysed(model, monkeypatch):
         0,
     ]
     assert [text for text in read if text] == ["the banks"]
+    (found,) = model.tag_many(["the b\u00adank"], words=["bank"])  # a soft hyphen
+    assert [token.lemma for token in found] == ["bank"]
+    assert list(model.tag_many_tokens([["the", None]], words=["bank"])) == [[]]
 
 
 @settings(deadline=None, max_examples=25)

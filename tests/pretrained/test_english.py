@@ -56,11 +56,14 @@ def test_what_the_card_says(english):
         ),
     ],
 )  # fmt: skip
-def test_homonyms(english, word, one, other):
+@pytest.mark.parametrize("read_out", ["reading", "both"])
+def test_homonyms(english, word, one, other, read_out, request):
     """The senses on one side are none of those on the other."""
+    if (word, read_out) == ("mouse", "reading"):  # 0.58 to 0.37 for the animal in the sentence with the keyboard
+        request.applymarker(pytest.mark.xfail(reason="read in one pass, a rare sense is missed", strict=True))
 
     def senses(texts):
-        tagged = english.tag_many([text.format(word) for text in texts])
+        tagged = english.tag_many([text.format(word) for text in texts], read_out=read_out)
         return {token.sense for tokens in tagged for token in tokens if token.lemma == word}
 
     assert not senses(one) & senses(other)

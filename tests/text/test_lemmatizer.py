@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polylm.text.lemmatizer import INFLECTIONS, MARKERS, Lemmatizer, regular_forms
+from polylm.text.lemmatizer import INFLECTIONS, MARKERS, Lemmatizer, forms_of, regular_forms
 
 CASES = [
     ("Banks", "NNS", "bank", "[PL]"),
@@ -98,3 +98,10 @@ def test_regular_forms(word, own, others):
     forms = regular_forms(word)
     assert forms >= set(own)
     assert not forms & set(others)
+
+
+@pytest.mark.parametrize(
+    ("lemma", "form"), [("congressman", "congressmen"), ("ox", "oxen"), ("badly", "worse"), ("good", "best")]
+)
+def test_forms_that_are_read_by_rules_of_our_own(lemma, form):
+    assert form in forms_of(lemma)

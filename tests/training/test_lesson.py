@@ -1,6 +1,7 @@
 """J_R: reading words that are not masked."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from polylm.bundle.bundle import Bundle
 from polylm.errors import UserError
 from polylm.training import checkpoints
+from polylm.training.folder import settings_before
 from polylm.training.lesson import Lesson, divergence, teacher_of
 from polylm.training.trainer import Trainer
 from tests.shared.corpora import TINY, same_weights, settings
@@ -21,7 +23,8 @@ READING = {"steps": 24, "reading_share": 0.5, "reading_targets": 0.3, "reading_r
 
 def run(corpus, out, *, resume=False, stop_after=None, init=None, **changes):
     shape = TINY if init is None else init.network.config
-    config = settings(**{**READING, **changes})
+    own = {name: changes.pop(name) for name in [*changes] if hasattr(shape, name)}
+    shape, config = replace(shape, **own), settings(**{**READING, **changes})
     trainer = Trainer(corpus, out, shape, config, device="cpu", resume=resume, init=init)
     trainer.stop_after = stop_after
     return trainer, trainer.train()
@@ -118,7 +121,7 @@ def test_a_finished_model_is_taught(corpus, tmp_path):
     """A pruned one too: its senses have their numbers for good."""
     run(corpus, tmp_path / "plain", steps=12, reading_share=0.0)
     bundle = replace(Bundle.read(tmp_path / "plain").pruned(0.2), granularity=0.5)
-    with pytest.raises(UserError, match=r"or teach it to read alone \(reading_share=1\)"):
+    with pytest.raises(UserError, match=r"or only teach it to read \(reading_share=1\)"):
         run(corpus, tmp_path / "none", init=bundle)
     weights = {name: tensor.clone() for name, tensor in bundle.network.state_dict().items()}
     run(corpus, tmp_path / "taught", init=bundle, steps=8, reading_share=1.0)
@@ -135,3 +138,55 @@ def test_no_senses_nothing_to_read(tmp_path):
     corpus = write_corpus(tmp_path / "corpus", n_texts=500, k=1)
     run(corpus, tmp_path / "run", steps=8)
     assert not Bundle.read(tmp_path / "run").network.config.reads_unmasked
+    records = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert [record["rate"] for record in records if "rate" in record][-1] > 0.1  # the whole run is learned from
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({}, "name one (init)"), ({"reading_trains": "all", "init": True}, "must be encoders or prediction")],
+)
+def test_what_cannot_be_taught(corpus, tmp_path, changes, message):
+    run(corpus, tmp_path / "plain", steps=4, reading_share=0.0)
+    changes = {**changes, "init": Bundle.read(tmp_path / "plain")} if "init" in changes else changes
+    with pytest.raises(UserError, match=re.escape(message)):
+        run(corpus, tmp_path / "run", reading_share=1.0, **changes)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_taught_model_that_is_trained_further_is_taught_no_more(corpus, tmp_path):
+    run(corpus, tmp_path / "taught")
+    run(corpus, tmp_path / "further", init=Bundle.read(tmp_path / "taught"), steps=4, reading_share=0.0)
+    assert Bundle.read(tmp_path / "taught").network.config.reads_unmasked
+    assert not Bundle.read(tmp_path / "further").network.config.reads_unmasked
+
+
+def test_a_finished_lesson_given_again_is_left_alone(corpus, tmp_path):
+    run(corpus, tmp_path / "plain", steps=12, reading_share=0.0)
+    init = Bundle.read(tmp_path / "plain")
+    _, first = run(corpus, tmp_path / "taught", init=init, steps=8, reading_share=1.0)
+    _, again = run(corpus, tmp_path / "taught", init=init, steps=8, reading_share=1.0, resume=True)
+    assert again == first
+    assert again["steps"] == 8
+
+
+def test_runs_from_before_there_was_a_lesson_go_on(corpus, tmp_path):
+    changes = {"steps": 8, "reading_share": 0.0}
+    run(corpus, tmp_path / "run", stop_after=4, **changes)
+    path = tmp_path / "run" / "run.json"
+    described = json.loads(path.read_text())
+    for part, start in (("train", "reading_"), ("model", "reads_")):
+        described[part] = {name: value for name, value in described[part].items() if not name.startswith(start)}
+    path.write_text(json.dumps(described))
+    assert settings_before(tmp_path / "run")["reading_share"] == 0
+    run(corpus, tmp_path / "run", resume=True, **changes)
+    assert not Bundle.read(tmp_path / "run").network.config.reads_unmasked
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"respect_lines": True}, {"contextualizer": "lstm"}, {"contextualizer": "bert"}, {"disambiguation": False}],
+)
+def test_every_shape_can_be_taught(corpus, tmp_path, changes):
+    run(corpus, tmp_path / "run", **changes)
+    assert Bundle.read(tmp_path / "run").network.config.reads_unmasked

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from polylm.commands.inputs import input_lines, joined_paragraphs
+from polylm.commands.inputs import input_lines, is_conllu, joined_paragraphs
 from polylm.commands.options import (
     DeviceName,
     Granularity,
@@ -80,9 +80,9 @@ def tag(
     import polylm
 
     watched = sys.stderr.isatty() and not sys.stdout.isatty()
-    lines = input_lines(text, bar=watched)  # before the model: a wrong path shows at once
     if kind is None:
-        kind = "conllu" if text.endswith((".conllu", ".conll")) else "text"
+        kind = "conllu" if is_conllu(text) else "text"
+    lines = input_lines(text, bar=watched, apart=paragraphs or kind == "conllu")  # a wrong path shows at once
     if kind == "conllu" and as_json:
         raise UserError("CoNLL-U is written as CoNLL-U: leave out --json")
     if kind == "conllu" and (paragraphs or at_once):

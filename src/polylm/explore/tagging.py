@@ -49,8 +49,9 @@ class _Asked(NamedTuple):
     pattern: re.Pattern[str]
 
     def may_be_in(self, text: str | Sequence[str]) -> bool:
-        """Whether one of them may be in a text, or among words."""
-        return bool(self.pattern.search(text if isinstance(text, str) else " ".join(text)))
+        """Whether one of them may be in a text, or among words. What is not ASCII may be read as other letters."""
+        whole = text if isinstance(text, str) else " ".join(map(str, text))
+        return not whole.isascii() or bool(self.pattern.search(whole))
 
 
 class Tagger:
@@ -85,7 +86,8 @@ class Tagger:
     ) -> Iterator[list[TaggedToken]]:
         """The words of many texts, in order, read together: several times as fast. The texts may be a stream.
 
-        `words`: only these, in whatever form; a text without any has none. Texts without are passed over quickly.
+        `words`: only these, in whatever form; a text without any has none. Texts without are passed over quickly. With
+        `both` and `prediction` only these are masked then, so probabilities differ a little from those of all words.
         """
         several(texts, "tag_many", "use tag for one text")
         return self._tag(texts, _no_text, read_out, granularity, self._asked(words))

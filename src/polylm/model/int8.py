@@ -183,7 +183,7 @@ class _Watch(TorchFunctionMode):
         self.spans = torch.zeros(len(weights), 2)
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if function is F.linear and (place := self._places.get(args[1].data_ptr())) is not None:
+        if function is F.linear and len(args) > 1 and (place := self._places.get(args[1].data_ptr())) is not None:
             low, high = (end.float().cpu() for end in args[0].aminmax())
             self.spans[place, 0] = torch.minimum(self.spans[place, 0], low)
             self.spans[place, 1] = torch.maximum(self.spans[place, 1], high)
@@ -191,22 +191,26 @@ class _Watch(TorchFunctionMode):
 
 
 @torch.no_grad()
-def measure_ranges(model: "PolyLM", texts: Iterable[Tensor], mask: int) -> None:
+def measure_ranges(model: "PolyLM", texts: Iterable[Tensor | tuple[Tensor, Tensor]], mask: int) -> None:
     """What goes into the matrices of a model's encoders on texts (B, T), as they are and every seventh word masked.
 
-    A few thousand words are enough. Encoders that cannot be read in integers are left as they are.
+    Texts may come with their segments. A few thousand words are enough. Encoders that cannot be read in integers are
+    left as they are.
     """
     parts = list(quantizable(model).values())
+    if not parts:
+        return
     was_training, kind = model.training, model.compute_dtype
     model.eval()
     model.quantize(False)
     model.compile_parts(False)
     model.compute_dtype = None
     with _Watch([weight for part in parts for weight in part.matrices()]) as watch:
-        for words in texts:
+        for text in texts:
+            words, segments = text if isinstance(text, tuple) else (text, None)
             masked = words.clone()
             masked[:, 3::7] = mask
-            model.read(torch.cat((words, masked)))
+            model.read(torch.cat((words, masked)), None if segments is None else torch.cat((segments, segments)))
     spans = watch.spans.split([len(part.matrices()) for part in parts])
     for part, own in zip(parts, spans, strict=True):
         part.ranges = own.clone()

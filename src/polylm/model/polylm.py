@@ -125,7 +125,8 @@ class PolyLM(SenseShares):
         As for `keep_inputs`: for a model that reads and is not changed.
         """
         able = [part for part in quantizable(self).values() if part.ranges is not None]
-        self.is_quantized = wanted and len(able) == 1 + (self.c_d is not None)
+        is_single = self.embeddings.dtype == torch.float32
+        self.is_quantized = wanted and is_single and len(able) == 1 + (self.c_d is not None)
         for part in able:
             part.quantize(self.is_quantized)
         return self.is_quantized

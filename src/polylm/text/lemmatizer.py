@@ -95,10 +95,14 @@ def lemmas_of(word: str, pos: str) -> tuple[str, ...]:
 
 
 def forms_of(lemma: str) -> tuple[str, ...]:
-    """A lemma and every form that it may have in a text."""
+    """A lemma and every form that it may have in a text, those that `Lemmatizer` reads by rules of its own included."""
+    own = [word for (word, _), known in _IRREGULAR.items() if known == lemma]
+    if lemma.endswith("man") and len(lemma) > 5:
+        own.append(f"{lemma[:-2]}en")
     inflections: dict[str, tuple[str, ...]] = _lemminflect()[1].getAllInflections(lemma)
     regular = _lemminflect()[1].getAllInflectionsOOV(lemma, "NOUN") if not inflections else {}
-    return tuple(dict.fromkeys((lemma, *(form for own in (*inflections.values(), *regular.values()) for form in own))))
+    regularly = (form for forms in (*inflections.values(), *regular.values()) for form in forms)
+    return tuple(dict.fromkeys((lemma, *own, *regularly)))
 
 
 def regular_forms(word: str) -> set[str]:

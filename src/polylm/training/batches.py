@@ -217,7 +217,7 @@ class Batches:
             yield Batch(masked, words, flat, weights.flatten(), segments, totals)
 
     def windows(self, n_tokens: int, purpose: int) -> Iterator[Tensor | tuple[Tensor, Tensor]]:
-        """Random windows of training text: for the split (purpose 1), to count confusions (2) and substitutes (3).
+        """Random windows of training text, for a purpose: the split (1), confusions (2), substitutes (3), ranges (5).
 
         With their segments where lines are respected. How many at a time does not depend on the number of devices.
         """

@@ -38,7 +38,7 @@ class BatchConfig(_Record):
     batch_tokens: int = _number(65536, above=0)  # a step, over all devices
     accumulate: int = _number(1, above=0)  # parts that a step's batch is computed in
     mask_rate: float = _share(0.15, above=0)
-    mask_rate_start: float | None = _share(None, above=0)  # falls linearly to mask_rate over the run; none: constant
+    mask_rate_start: float | None = _share(None, above=0)  # falls linearly to mask_rate; none: constant
     subsample: float | None = _number(1e-3, above=0)  # commoner words are targets less often: sqrt(this / frequency)
     respect_lines: bool = False  # a window sees one line only, instead of crossing them
     held_out: float = _share(0.002, above=0)  # share of the text that is never trained on
@@ -61,15 +61,18 @@ class OptimizationConfig(_Record):
 
 @dataclass(frozen=True)
 class SensesConfig(_Record):
-    """How words come to have senses, and what keeps these apart."""
+    """How words come to have senses, and what keeps these apart.
+
+    Shares are of what comes before the network learns to read.
+    """
 
     start: Literal["split", "senses"] = "split"  # one vector a word, then split; or all senses at once
-    phase_one: float = _share(0.3)  # share of the run before the split
+    phase_one: float = _share(0.3)  # share before the split
     split: Literal["kmeans", "random"] = "kmeans"
     split_vectors: int = _number(80, above=0)  # occurrences of a word that are clustered
     split_lead: float = _number(2.0, least=0)  # nats by which the best sense leads the average one after the split
     r_max: float = _number(1.5, above=0)
-    r_start: float = _share(0.45)  # share of the run where r leaves 1
+    r_start: float = _share(0.45)  # where r leaves 1
     r_end: float = _share(0.75)  # and where it reaches r_max
     lambda_max: float = _number(0.1, least=0)
     lambda_start: float = _share(0.05)

@@ -72,7 +72,7 @@ class LossWatch:
         kept = f"the last good state is {last}" if last else "there is no earlier state"
         raise UserError(
             f"the loss {what} at step {step}: the run was stopped, {kept}. "
-            "Go on from it with {resume} and a lower {learning_rate}",
+            "Go on from it with {resume} and a lower {learning_rate} (in the last phase a lower reading_rate)",
             resume=True,
             learning_rate=None,
         )

@@ -42,7 +42,7 @@ def finish(run: Run, log: RunLog) -> dict[str, Any]:
     summary["held_out"] = run.held_out_nll()
     summary |= sense_counts(state.model)
     if run.ranks.is_first:
-        logger.info("counting confusions and substitutes")
+        logger.info("counting confusions and substitutes" if _counts(run) else "measuring ranges")
         bundle_of(run, summary).write(run.out)
         log.add({"step": state.step, "finished": True, **summary})
     run.ranks.barrier()
@@ -60,7 +60,7 @@ def bundle_of(run: Run, summary: dict[str, Any]) -> Bundle:
     """The model as it is saved."""
     model, senses = run.state.model, run.config.senses
     _measure_ranges(run)
-    if run.begun_from is not None and run.config.reading.reading_share == 1:  # its senses are what they were
+    if run.begun_from is not None and not _counts(run):  # its senses are what they were
         return replace(run.begun_from, network=model, training={**(run.begun_from.training or {}), "reading": summary})
     order_senses(model)
     merge_tree = _count_confusion(run) if len(model.inventory.poly_words) else None
@@ -84,10 +84,14 @@ def _texts(run: Run, n_tokens: int, purpose: int, what: str) -> Iterator[Any]:
             logger.info(f"counting {what}: {min(done / n_tokens, 1):.0%}", extra={"progress": True})
 
 
+def _counts(run: Run) -> bool:
+    """Whether there are new senses to count: a finished model that only learned to read has those it had."""
+    return run.config.reading.reading_share < 1
+
+
 def _measure_ranges(run: Run) -> None:
     """What goes into the encoders' matrices, so that the model can be read in 8-bit integers."""
-    texts = (text[0] if isinstance(text, tuple) else text for text in _texts(run, RANGE_TOKENS, 4, "ranges"))
-    measure_ranges(run.state.model, texts, MASK_ID)
+    measure_ranges(run.state.model, _texts(run, RANGE_TOKENS, 5, "ranges"), MASK_ID)
 
 
 def _count_confusion(run: Run) -> MergeTree:

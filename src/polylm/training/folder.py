@@ -15,7 +15,8 @@ from polylm.training.config import TrainConfig
 
 # What may be changed when a run is taken up again.
 CHANGEABLE = {"checkpoint_every", "checkpoint_steps", "keep", "log_every", "learning_rate", "muon_rate", "clip"}
-CHANGEABLE |= {"confusion_tokens", "substitute_tokens"}
+CHANGEABLE |= {"confusion_tokens", "substitute_tokens", "reading_rate"}
+_BEFORE = {"reading_share": 0.0, "reads_unmasked": False}  # what runs did that were begun before there were these
 
 
 def describe(config: TrainConfig, model_config: ModelConfig, corpus: PreparedCorpus, *, init: bool) -> dict[str, Any]:
@@ -39,14 +40,15 @@ def summary_of(out: Path) -> dict[str, Any]:
     summary = read_training(out)
     if summary is None:
         raise UserError(f"{out / TRAINING} is damaged: remove it, and {{resume}} ends the run again", resume=True)
-    return summary
+    taught = summary.get("reading")  # a finished model that was taught to read has the summary of both runs
+    return taught if isinstance(taught, dict) else summary
 
 
 def settings_before(out: Path) -> dict[str, Any]:
     """Settings of the run that a folder holds, as they were last; nothing where the trainer will say what is wrong."""
     try:
         run = json.loads((out / RUN).read_text(encoding="utf-8"))
-        return {**run["model"], **run["train"]}
+        return {**_BEFORE, **run["model"], **run["train"]}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
 
@@ -72,9 +74,10 @@ def check(out: Path, run: dict[str, Any], *, resume: bool) -> None:
 def _check_same(out: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     for part in ("train", "model"):
         for name, value in now[part].items():
-            if name not in CHANGEABLE and before[part].get(name) != value:
+            begun_with = before[part].get(name, _BEFORE.get(name, value))
+            if name not in CHANGEABLE and begun_with != value:
                 raise UserError(
-                    f"{out} was begun with {name} = {before[part].get(name)!r}, not {value!r}: "
+                    f"{out} was begun with {name} = {begun_with!r}, not {value!r}: "
                     "give the same settings, or another folder"
                 )
     if before["vocabulary"] != now["vocabulary"]:

@@ -122,7 +122,7 @@ def _shape(size: str | None, given: dict[str, Any], init: ModelConfig | None) ->
 
 
 def _dry_run(begin: Callable[..., Trainer], shape: ModelConfig, config: TrainConfig) -> dict[str, Any]:
-    """A few steps of everything: both phases, the split, evaluation, a checkpoint, taking it up again, the end."""
+    """A few steps of everything: all phases, the split, evaluation, a checkpoint, taking it up again, the end."""
     small = config.with_changes(
         batch_tokens=8 * shape.max_length * config.batches.accumulate,
         **{"compile": False, "log_every": 1, "checkpoint_steps": 3, "split_vectors": 8},

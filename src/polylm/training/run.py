@@ -65,7 +65,7 @@ class Run:
     def held_out_agreement(self) -> dict[str, float]:
         """In the last phase: how often each way of reading words as they stand has the sense that the teacher has."""
         state = self.state
-        if state.teacher is None:
+        if state.teacher is None or not len(self.batches.text.held):
             return {}
         sums = torch.zeros(3, device=self.device)
         with state.reading():

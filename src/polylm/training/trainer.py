@@ -1,4 +1,4 @@
-"""The loop: a budget, two phases with a split between them; what happens between steps is the observers'.
+"""The loop: a budget, phases and what leads from one to the next; what happens between steps is the observers'.
 
 With steps as budget, what a step does depends on the seed, the number of the step and the state alone. So a run that is
 killed and taken up again has, on the CPU, the very weights of one that was not.
@@ -62,9 +62,13 @@ class Trainer:
         corpus = PreparedCorpus(data, verify=ranks.is_first)
         vocabulary = corpus.vocabulary()
         inventory = SenseInventory(vocabulary.n_senses, excluded=[PAD_ID, MASK_ID, LINE_ID])
+        config = _with_what_can_be_learned(config, inventory, has_init=init is not None)
         if init is not None:
             inventory = _of_init(init, config, inventory)
             network, tree = copy.deepcopy((init.network, init.merge_tree))  # the caller's stays as it is
+            network.config = replace(
+                network.config, reads_unmasked=False
+            )  # until it is taught, by weights as they are then
             init = replace(init, network=network, merge_tree=tree)
         self._callbacks = (callbacks or Callbacks()).checked(vocabulary, data)
         description = folder.describe(config, model_config, corpus, init=init is not None)
@@ -173,6 +177,22 @@ class Trainer:
 def _new_model(config: TrainConfig, shape: ModelConfig, inventory: SenseInventory, phase: int) -> PolyLM:
     torch.manual_seed(config.seed)
     return phase_one_model(shape, inventory) if phase == 1 else PolyLM(shape, inventory)
+
+
+def _with_what_can_be_learned(config: TrainConfig, inventory: SenseInventory, *, has_init: bool) -> TrainConfig:
+    """Without the last phase where no word has several senses, so that the others take the whole run."""
+    reading = config.reading
+    if reading.reading_share == 1 and not has_init:
+        raise UserError("only a finished model can learn nothing but to read: name one ({init})", init=None)
+    if reading.reading_share == 1 and reading.reading_trains == "all":
+        raise UserError(
+            "a finished model that only learns to read keeps its senses: reading_trains must be encoders or prediction"
+        )
+    if len(inventory.poly_words):
+        return config
+    if reading.reading_share == 1:
+        raise UserError("no word of this text may have several senses: there is nothing to learn to read")
+    return config.with_changes(reading_share=0.0)
 
 
 def _of_init(init: Bundle, config: TrainConfig, of_data: SenseInventory) -> SenseInventory:
