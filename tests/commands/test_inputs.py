@@ -52,8 +52,14 @@ def test_lines_end_as_they_do_in_files(folder):
     assert list(input_lines(str(folder / "b.txt.gz"))) == []
 
 
-def test_a_text_is_itself():
-    assert list(input_lines("He sat on the bank.")) == ["He sat on the bank."]
+@pytest.mark.parametrize("text", ["He sat on the bank.", "", ".", "..", "and/or"])
+def test_a_text_is_itself(text):
+    assert list(input_lines(text)) == [text]
+
+
+def test_a_folder_needs_no_slash(folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    assert list(input_lines(folder.name)) == 4 * LINES
 
 
 def test_what_cannot_be_read(folder):

@@ -34,7 +34,7 @@ def input_lines(what: str, *, bar: bool = False, apart: bool = False) -> Iterato
         return _decoded(sys.stdin.buffer, "standard input")
     try:
         path = Path(what)
-        is_folder = path.is_dir()
+        is_folder = path.is_dir() and bool(re.search(r"[\w/]", what))  # a full stop is a text
         is_file = path.exists() and not path.is_dir()  # a pipe will do
         is_named = bool(_NAME.fullmatch(what)) or ("/" in what and path.parent.is_dir())  # not and/or, 24/7
     except (OSError, ValueError):  # a text may be longer than a name, or hold what no name may
