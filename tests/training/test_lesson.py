@@ -79,6 +79,7 @@ def test_the_teacher_reads_both_layers_where_the_word_is_masked():
         torch.testing.assert_close(one.unmasked[0], scores.unmasked[place])  # whatever else is masked
 
 
+@pytest.mark.slow
 def test_it_learns_to_read(corpus, tmp_path):
     changes = {"steps": 120, "reading_rate": 2e-2}
     trainer, _ = run(corpus, tmp_path / "run", stop_after=60, **changes)
@@ -106,6 +107,7 @@ def test_senses_stay_what_they_were(corpus, tmp_path):
     assert b.training["steps"] == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{}, {"reading_trains": "all"}, {"reading_trains": "prediction", "ema": 0.3}])
 @pytest.mark.parametrize("stop", [11, 12, 13, 19])
 def test_taken_up_again_it_is_the_same_run(corpus, tmp_path, stop, changes):
