@@ -145,6 +145,8 @@ def test_wrong_arguments(tmp_path):
         (["prepare", file, "--out", out, "--max-words", "2"], "no room"),
         (["prepare", file, "--out", out, "--focus", tmp_path / "none"], "could not be read"),
         (["prepare", file, "--out", "/proc/none"], "polylm: "),
+        (["prepare", file, "--out", out, "--vocabulary", tmp_path / "none"], "there is no folder"),
+        (["prepare", file, "--out", out, "--vocabulary", tmp_path, "--surface"], "leave out the options for these"),
     ):
         assert message in sentence(polylm(*arguments))
     for arguments in (["prepare", file], ["nonsense"], ["analyze", "x", "--tagger", "y"]):

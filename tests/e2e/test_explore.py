@@ -67,6 +67,9 @@ def test_tag_some_words_of_a_folder(folder, tmp_path):
         ("He sat on the bank.", ["bank"]),
         ("He waits.", ["waits"]),
     ]
+    none = polylm("tag", "He sat by the river.", "--words", "bank,wait", "--model", folder)
+    assert (none.returncode, none.stdout) == (0, b"")
+    assert b"none of the words bank, wait" in none.stderr
 
 
 def test_conllu(folder):

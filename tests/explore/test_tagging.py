@@ -214,6 +214,8 @@ def test_only_the_words_that_are_asked_for(model):
         model.tag_many(texts, words="bank")
     with pytest.raises(UserError, match="zyzzyva"):
         model.tag_many(texts, words=["zyzzyva"])
+    with pytest.raises(UserError, match="words are asked for, not senses: bank instead of bank#2"):
+        model.tag_many(texts, words=["bank#2"])
 
 
 def test_texts_without_the_words_are_not_even_analysed(model, monkeypatch):

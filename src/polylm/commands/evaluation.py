@@ -43,7 +43,7 @@ def eval_(
     read_out: ReadOutName = "auto",
     weight: Annotated[
         float | None,
-        typer.Option(callback=share, help="Of the masked word in `both`: (q^P)^w (q^D)^(1 - w).  [default: 0.6]"),
+        typer.Option(callback=share, help="Read with `both`, (q^P)^w (q^D)^(1 - w), and this w.  [default: 0.6]"),
     ] = None,
     granularity: Granularity = None,
     out: Annotated[Path | None, typer.Option(help="Write the answers here, in the official format.")] = None,

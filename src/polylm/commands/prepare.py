@@ -47,6 +47,13 @@ def prepare(
     from polylm.corpus.selection import Threshold, VocabularySettings, read_focus_words, read_n_senses
     from polylm.text.settings import TextSettings
 
+    others = (min_count, poly_count, senses, senses_file, focus, max_words)
+    if vocabulary is not None and (surface or tagger != "english" or any(one is not None for one in others)):
+        raise UserError(
+            "{vocabulary} says which words there are, how many senses each has and how text is read: leave out the "
+            "options for these",
+            vocabulary=None,
+        )
     usual = VocabularySettings()
     chosen_words = VocabularySettings(
         min_count=usual.min_count if min_count is None else Threshold.parse(min_count, usual.min_count.floor),
@@ -61,11 +68,6 @@ def prepare(
     text = TextSettings(lemmatize=not surface, tagger=tagger)
     settings = PrepareSettings(text, chosen_words, errors)
     if vocabulary is not None:
-        if (chosen_words, text) != (usual, TextSettings()):
-            raise UserError(
-                "with {vocabulary} words and their senses are given: leave out the options that choose them",
-                vocabulary=None,
-            )
         settings = PrepareSettings.of_folder(vocabulary, errors)
     if engine == "ray":
         from polylm.integrations.ray import ray_engine

@@ -101,11 +101,15 @@ def tag(
     if paragraphs:
         lines = joined_paragraphs(lines)
     show = _show_table if sys.stdout.isatty() and not as_json else _show_json
+    found = False
     for tagged in _tagged(loaded, lines, read_out, asked, at_once=at_once):
         if asked is None or tagged.tokens:
+            found = True
             show(tagged)
         if at_once:
             sys.stdout.flush()
+    if asked is not None and not found:
+        print(f"the text has none of the words {', '.join(asked)}", file=sys.stderr)
 
 
 def _tagged(

@@ -109,6 +109,11 @@ class Tagger:
             return None
         several(words, "words", "give one word as a list of one")
         resolved = self.lexicon.lookup.every(list(words))
+        of_sense = next((one for one in resolved if one.key is not None), None)
+        if of_sense is not None:
+            raise UserError(
+                f"words are asked for, not senses: {of_sense.word} instead of {of_sense.typed} ({{words}})", words=None
+            )
         forms = {one.word for one in resolved}
         if self.reader.pipeline.settings.lemmatize:
             forms = {form for word in forms for form in forms_of(word)}
