@@ -66,9 +66,7 @@ class Trainer:
         if init is not None:
             inventory = _of_init(init, config, inventory)
             network, tree = copy.deepcopy((init.network, init.merge_tree))  # the caller's stays as it is
-            network.config = replace(
-                network.config, reads_unmasked=False
-            )  # until it is taught, by weights as they are then
+            network.config = replace(network.config, reads_unmasked=False)  # until the last phase teaches it
             init = replace(init, network=network, merge_tree=tree)
         self._callbacks = (callbacks or Callbacks()).checked(vocabulary, data)
         description = folder.describe(config, model_config, corpus, init=init is not None)
