@@ -7,8 +7,8 @@ from typing import Any as _Any
 if _TYPE_CHECKING:
     from polylm.bundle.bundle import Bundle
     from polylm.errors import UserError
+    from polylm.explore.columns import TaggedColumns, TaggedToken
     from polylm.explore.model import Model, load
-    from polylm.explore.tagging import TaggedToken
     from polylm.model.config import ModelConfig
     from polylm.model.contextualizer import register_contextualizer
     from polylm.model.inventory import SenseInventory
@@ -32,7 +32,8 @@ _HOMES = {
     "Sense": "polylm.senses.lexicon",
     "SenseInventory": "polylm.model.inventory",
     "SenseVectors": "polylm.senses.vectors",
-    "TaggedToken": "polylm.explore.tagging",
+    "TaggedColumns": "polylm.explore.columns",
+    "TaggedToken": "polylm.explore.columns",
     "TextPipeline": "polylm.text.pipeline",
     "TextSettings": "polylm.text.settings",
     "Tree": "polylm.senses.lexicon",
@@ -50,6 +51,7 @@ __all__ = [
     "Sense",
     "SenseInventory",
     "SenseVectors",
+    "TaggedColumns",
     "TaggedToken",
     "TextPipeline",
     "TextSettings",

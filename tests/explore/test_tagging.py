@@ -1,5 +1,8 @@
 """Every word of a text has its sense, whatever the length of the text and whatever is read beside it."""
 
+import itertools
+import multiprocessing
+
 import numpy as np
 import pytest
 import torch
@@ -220,8 +223,8 @@ def test_only_the_words_that_are_asked_for(model):
 
 def test_texts_without_the_words_are_not_even_analysed(model, monkeypatch):
     read = []
-    encode = model.reader.pipeline.encode
-    monkeypatch.setattr(model.reader.pipeline, "encode", lambda text: read.append(text) or encode(text))
+    encode = model.reader.pipeline.encode_many
+    monkeypatch.setattr(model.reader.pipeline, "encode_many", lambda texts: read.extend(texts) or encode(texts))
     assert [len(tokens) for tokens in model.tag_many(["the river", "the banks", "excellent"], words=["bank"])] == [
         0,
         1,
@@ -230,7 +233,8 @@ def test_texts_without_the_words_are_not_even_analysed(model, monkeypatch):
     assert [text for text in read if text] == ["the banks"]
     (found,) = model.tag_many(["the b\u00adank"], words=["bank"])  # a soft hyphen
     assert [token.lemma for token in found] == ["bank"]
-    assert list(model.tag_many_tokens([["the", None]], words=["bank"])) == [[]]
+    with pytest.raises(UserError, match="word 1 is None"):
+        list(model.tag_many_tokens([["the", None]], words=["bank"]))
 
 
 @settings(deadline=None, max_examples=25)
@@ -273,3 +277,40 @@ def test_what_a_model_reads_with(taught):
         Model(taught.bundle, device="cpu", precision="int4")
     with pytest.raises(UserError, match=r"no ranges|VNNI"):
         Model(make_model().bundle, device="cpu", precision="int8")
+
+
+def test_worker_processes_change_nothing(taught):
+    lines = [f"{line} {number}" for number in range(40) for line in ("He sat on the cold banks.", "", "Waiting.")]
+    words = [line.split() for line in lines]
+    assert list(taught.tag_many(iter(lines), workers=2)) == list(taught.tag_many(lines))
+    assert list(taught.tag_many_tokens(words, workers=2)) == list(taught.tag_many_tokens(words))
+    asked = {"words": ["bank"], "workers": 2}
+    assert list(taught.tag_many(lines, **asked)) == list(taught.tag_many(lines, words=["bank"]))
+    with pytest.raises(UserError, match="at least one worker"):
+        taught.tag_many(lines, workers=0)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_texts_before_a_wrong_one_are_not_lost(taught, workers):
+    def lines():
+        yield from ["He sat.", "The bank."]
+        raise OSError("the disk is gone")
+
+    found = []
+    with pytest.raises(OSError, match="the disk is gone"):
+        found.extend(taught.tag_many(lines(), workers=workers))
+    assert [len(tokens) for tokens in found] == [3, 3]
+    found = []
+    with pytest.raises(UserError, match=r"word 1 is ''.*\(text 1, counting from 0\)"):
+        for tokens in taught.tag_many_tokens([["bank"], ["bank", ""]], workers=workers):
+            found.append(tokens)
+    assert len(found) == 1
+
+
+def test_the_first_texts_are_answered_while_others_come(taught):
+    """A stream that is not read to its end leaves no process behind."""
+    lines = (f"The bank {number}." for number in itertools.count())
+    stream = taught.tag_many(lines, workers=2)
+    assert [token.text for token in next(stream)] == ["The", "bank", "0", "."]
+    del stream
+    assert not multiprocessing.active_children()

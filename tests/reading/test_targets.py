@@ -1,5 +1,7 @@
 """Text to windows and windows to distributions: the focus is where it should be, and is read as the model reads it."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -8,10 +10,11 @@ from hypothesis import strategies as st
 
 from polylm.errors import UserError
 from polylm.evaluation.instances import joined
+from polylm.reading.encoding import Encoder
 from polylm.reading.layers import ReadOut
 from polylm.reading.reader import Reader
 from polylm.reading.targets import Target, encode
-from polylm.reading.windows import OVERLAP, cut, spread, whole_text
+from polylm.reading.windows import OVERLAP, Text, cut
 from polylm.symbols import MASK_ID
 from polylm.text.pipeline import TextPipeline
 from polylm.text.settings import TextSettings
@@ -70,11 +73,11 @@ def test_surface_models_have_no_markers():
 
 @given(st.integers(0, 300), st.integers(8, 40))
 def test_windows_cover_every_word_once(n, length):
-    tokens = WORDS.encode(["bank"] * n)
-    windows = cut([whole_text(tokens)], length, 99)
+    windows = Encoder(WORDS, length)([["bank"] * n]).windows
     assert len(windows) == n
     sizes = np.diff(windows.starts)
     assert (sizes == min(n + 2, length)).all()
+    assert (windows.target == 4).all()
     assert (windows.ids[windows.starts[windows.window] + windows.position] == 4).all()
     assert (np.diff(windows.window) >= 0).all()
     if n + 2 > length:  # far from the edges: half of what windows share, but at the ends of the text
@@ -86,20 +89,44 @@ def test_windows_cover_every_word_once(n, length):
 WORDS = TextPipeline({"[PAD]": 0, "[UNK]": 1, "[MASK]": 2, "[LINE]": 3, "bank": 4}, TextSettings(lemmatize=False))
 
 
-@given(
-    st.integers(1, 60).flatmap(
-        lambda n: st.tuples(st.just(n), st.lists(st.integers(0, n - 1), max_size=20), st.integers(2, 40))
-    )
+def carefully(n, places, length):
+    """Where the windows of a text of n ids begin, and in which of them each place is read; one text at a time."""
+    if n <= length:
+        return np.zeros(1, dtype=np.int64), np.zeros(len(places), dtype=np.int64)
+    overlap = min(OVERLAP, length // 2)
+    starts = np.linspace(0, n - length, -(-(n - overlap) // (length - overlap))).round().astype(np.int64)
+    middles = starts[:-1] + (starts[1:] - starts[:-1] + length) / 2
+    return starts, np.searchsorted(middles, places, side="right")
+
+
+TEXTS = st.lists(
+    st.integers(0, 200).flatmap(
+        lambda n: st.tuples(st.just(n), st.lists(st.integers(0, n - 1), max_size=20) if n else st.just([]))
+    ),
+    max_size=6,
 )
-def test_every_place_is_in_one_window(case):
-    n, places, length = case
-    starts, owner = spread(n, np.array(places, dtype=np.int64), length)
-    assert len(owner) == len(places)
-    assert starts[0] == 0
-    assert starts[-1] == max(n - length, 0)
-    assert (np.diff(starts) <= length).all()  # no gap between two
-    for place, window in zip(places, owner, strict=True):
-        assert starts[window] <= place < starts[window] + length
+
+
+@given(TEXTS, st.integers(2, 40))
+def test_texts_are_cut_together_as_each_alone(texts, length):
+    """Every place is in one window, where it is furthest from the edges, and windows without any are left out."""
+    begin = 0
+    made, expected = [], []
+    for n, places in texts:
+        ids = np.arange(begin, begin + n)  # so that each shows where it comes from
+        begin += n
+        made.append(Text(ids, places, ids[places]))
+        starts, owner = carefully(n, np.array(places, dtype=np.int64), length)
+        assert (np.diff(starts) <= length).all()  # no gap between two
+        expected += [ids[starts[one] : starts[one] + length].tolist() for one in np.unique(owner)]
+    windows = cut(made, length, 99)
+    assert [windows.ids[a:b].tolist() for a, b in pairwise(windows.starts)] == expected
+    assert (windows.ids[windows.starts[windows.window] + windows.position] == windows.target).all()
+    assert windows.target.tolist() == [int(one) for text in made for one in text.targets]
+    for batch in windows.batches(50):
+        found = batch.ids[batch.row, windows.position[batch.members]]
+        assert (found == windows.target[batch.members]).all()
+    assert sorted(place for batch in windows.batches(50) for place in batch.members) == list(range(len(windows)))
 
 
 def test_windows_without_a_target_are_not_read(model):

@@ -1,4 +1,5 @@
 import json
+import pickle
 import random
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +13,11 @@ from hypothesis import strategies as st
 from polylm.errors import UserError
 from polylm.symbols import LINE
 from polylm.text.analyzer import Analyzer
-from polylm.text.lemmatizer import Lemmatizer
-from polylm.text.pipeline import TextPipeline
+from polylm.text.lemmatizer import MARKERS, Lemmatizer
+from polylm.text.pipeline import TextPipeline, Word
 from polylm.text.settings import TextSettings
 from polylm.text.tagger import CompactTagger
+from polylm.text.tokenizer import tokenize
 from tests.shared.texts import SENTENCES, make_lines
 
 PIPELINE = TextPipeline()
@@ -31,6 +33,24 @@ class Everything(dict):
 
     def get(self, word, default=None):
         return self[word]
+
+
+EVERYTHING = TextPipeline(Everything())
+TAGGER, LEMMATIZER = CompactTagger(), Lemmatizer()
+
+
+def carefully(text):
+    """Words one line at a time, and nothing remembered."""
+    tokens = tokenize(text)
+    breaks = [i for i in range(1, len(tokens)) if "\n" in text[tokens[i - 1].end : tokens[i].start]]
+    words = []
+    for start, end in pairwise([0, *breaks, len(tokens)]):
+        line = tokens[start:end]
+        (tags,) = TAGGER.tag([[token.norm for token in line]])
+        for token, tag in zip(line, tags, strict=True):
+            lemma, marker = LEMMATIZER(token.norm, tag)
+            words.append(Word(token.text, token.start, token.end, tag, lemma, marker))
+    return words
 
 
 @pytest.fixture
@@ -67,7 +87,7 @@ def test_empty(pipeline):
 @settings(max_examples=100)
 @given(st.text() | st.lists(st.sampled_from(SENTENCES)).map("\n".join))
 def test_alignment_is_lossless_both_ways(text):
-    pipeline = _with_vocabulary(PIPELINE)
+    pipeline = EVERYTHING
     tokens = pipeline.encode(text)
     assert "".join(text[w.start : w.end] for w in tokens.words) == "".join(text.split())
     for index, word in enumerate(tokens.words):
@@ -81,12 +101,67 @@ def test_alignment_is_lossless_both_ways(text):
     assert len(of_words) == len(tokens.words) + sum(word.marker is not None for word in tokens.words)
 
 
+TEXTS = st.lists(
+    st.text()
+    | st.text("ab'. \n\t\u00a0\u2028\u3000\x1c\x85\u200b\ud800", max_size=12)
+    | st.lists(st.sampled_from([*SENTENCES, "", " "]), max_size=4).map("\n".join)
+)
+
+
+@settings(max_examples=200)
+@given(TEXTS)
+def test_texts_together_are_read_as_the_careful_way_reads_each(texts):
+    """Whatever is remembered, and whatever stands beside them."""
+    encoded = EVERYTHING.encode_many(texts)
+    words, symbols = encoded.words, EVERYTHING._analyzer.symbols
+    assert len(encoded.starts) == len(texts) + 1
+    first = 0
+    for text, n, begin, end in zip(texts, words.per_text, encoded.starts[:-1], encoded.starts[1:], strict=True):
+        expected = carefully(text)
+        assert EVERYTHING.analyze(text) == expected
+        own = slice(first, first + n)
+        assert list(zip(words.start[own], words.end[own], strict=True)) == [(w.start, w.end) for w in expected]
+        assert [symbols[lemma] for lemma in words.lemma[own]] == [w.lemma for w in expected]
+        assert [symbols[marker] if marker else None for marker in words.marker[own]] == [w.marker for w in expected]
+        ids, line = encoded.ids[begin:end], EVERYTHING.vocabulary[LINE]
+        if not expected:
+            assert not len(ids)
+        else:
+            assert ids[0] == ids[-1] == line
+            assert ids[1:-1].tolist() == EVERYTHING.encode(text).ids.tolist()
+            assert (encoded.id_of_word[own] - begin - 1).tolist() == EVERYTHING.encode(text).id_of_word.tolist()
+        first += n
+
+
+@given(st.lists(st.lists(st.sampled_from(["bank", "He", "fell", "don't", "\u201c"]))))
+def test_lists_of_words_together_are_read_as_each(texts):
+    encoded = EVERYTHING.encode_many(texts)
+    assert encoded.words.per_text.tolist() == list(map(len, texts))
+    inner = [encoded.ids[a:b][1:-1].tolist() for a, b in pairwise(encoded.starts)]
+    assert inner == [EVERYTHING.encode(text).ids.tolist() for text in texts]
+
+
+def test_some_words_and_no_more_symbols_than_they_need():
+    words = EVERYTHING.encode_many(["The banks fell.", "", "A river"]).words
+    some = words.select(np.array([False, True, True, False, False, True])).compact()
+    assert some.per_text.tolist() == [2, 0, 1]
+    assert [some.symbols[lemma] for lemma in some.lemma] == ["bank", "fall", "river"]
+    assert [some.symbols[marker] for marker in some.marker] == ["[PL]", "[PAST]", "[LINE]"]
+    assert len(some.symbols) == len(MARKERS) + 1 + 3
+
+
+def test_a_pipeline_goes_to_another_process(pipeline):
+    copy = pickle.loads(pickle.dumps(pipeline))
+    assert copy.settings == pipeline.settings
+    assert copy.encode("The banks fell").ids.tolist() == [4, 5, 6, 7, 8]
+
+
 @settings(max_examples=60)
 @given(
     st.lists(st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"])) | st.sampled_from(SENTENCES))
 )
 @pytest.mark.parametrize("pipeline", [PIPELINE, SURFACE], ids=["lemmas", "surface"])
-def test_the_fast_way_reads_what_the_careful_way_reads(pipeline, lines):
+def test_a_corpus_is_read_as_texts_are(pipeline, lines):
     expected = [symbol for line in lines if line.split() for symbol in _symbols(pipeline, line)]
     analyzer = pipeline.analyzer()
     numbers = analyzer(lines)
@@ -117,7 +192,7 @@ def test_settings_are_kept_and_checked(tmp_path):
     path.write_bytes(PIPELINE.settings.to_bytes())
     settings = TextSettings.load(path)
     assert settings == PIPELINE.settings
-    assert settings.tagger_sha256 == PIPELINE.tagger.sha256
+    assert settings.tagger_sha256 == TAGGER.sha256
     TextPipeline(settings=settings)
     with pytest.raises(UserError, match="another 'english' tagger"):
         TextPipeline(settings=TextSettings(tagger_sha256="0" * 64))
@@ -140,14 +215,8 @@ def _symbols(pipeline, line):
     yield LINE
 
 
-def _with_vocabulary(pipeline):
-    copy = object.__new__(TextPipeline)
-    copy.__dict__.update(pipeline.__dict__, vocabulary=Everything())
-    return copy
-
-
 def test_ids_are_small_integers():
-    assert _with_vocabulary(PIPELINE).encode("a b").ids.dtype == np.int32
+    assert EVERYTHING.encode("a b").ids.dtype == np.int32
 
 
 def test_threads_read_as_one():

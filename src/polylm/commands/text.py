@@ -21,6 +21,7 @@ from polylm.commands.options import (
     use_threads,
 )
 from polylm.commands.render import print_json, print_table, probability
+from polylm.corpus.engine import n_cores
 from polylm.errors import UserError
 
 if TYPE_CHECKING:
@@ -74,6 +75,12 @@ def tag(
     ] = None,
     device: DeviceName = "auto",
     threads: Threads = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Processes that prepare text for the network: by default one a core with a GPU, none without."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Give every word of a text its sense: a table on a terminal, a JSON object a line in a pipe."""
@@ -87,6 +94,8 @@ def tag(
         raise UserError("CoNLL-U is written as CoNLL-U: leave out --json")
     if kind == "conllu" and (paragraphs or at_once):
         raise UserError("CoNLL-U has sentences: --paragraphs and --at-once are for plain text")
+    if at_once and workers is not None:
+        raise UserError("a line that is answered at once is read by one process: leave out {workers}", workers=None)
     if kind == "conllu" and words is not None:
         raise UserError("CoNLL-U is written whole: leave out {words}", words=None)
     asked = None if words is None else [word.strip() for word in words.split(",") if word.strip()]
@@ -94,15 +103,17 @@ def tag(
         raise UserError("no word was given: write bank,cell ({words})", words=None)
     use_threads(threads)
     loaded = polylm.load(model, device=device, granularity=granularity)
+    if workers is None:
+        workers = n_cores() if loaded.device.type == "cuda" else 1
     if kind == "conllu":
         name = "standard input" if text == "-" else text
-        sys.stdout.writelines(_conllu(loaded, lines, name, read_out))
+        sys.stdout.writelines(_conllu(loaded, lines, name, read_out, workers))
         return
     if paragraphs:
         lines = joined_paragraphs(lines)
     show = _show_table if sys.stdout.isatty() and not as_json else _show_json
     found = False
-    for tagged in _tagged(loaded, lines, read_out, asked, at_once=at_once):
+    for tagged in _tagged(loaded, lines, read_out, asked, workers, at_once=at_once):
         if asked is None or tagged.tokens:
             found = True
             show(tagged)
@@ -113,21 +124,21 @@ def tag(
 
 
 def _tagged(
-    model: Any, lines: Iterable[str], read_out: Any, words: list[str] | None, *, at_once: bool
+    model: Any, lines: Iterable[str], read_out: Any, words: list[str] | None, workers: int, *, at_once: bool
 ) -> "Iterator[TaggedText]":
     from polylm.explore.results import TaggedText
     from polylm.explore.tagging import beside
 
-    tag_many = partial(model.tag_many, words=words, read_out=read_out)
+    tag_many = partial(model.tag_many, words=words, read_out=read_out, workers=1 if at_once else workers)
     tagged = ((line, next(tag_many([line]))) for line in lines) if at_once else beside(tag_many, lines, str)
     return (TaggedText.of(line, tokens, model.lexicon) for line, tokens in tagged)
 
 
-def _conllu(model: Any, lines: Iterable[str], name: str, read_out: Any) -> Iterator[str]:
+def _conllu(model: Any, lines: Iterable[str], name: str, read_out: Any, workers: int) -> Iterator[str]:
     from polylm.explore.tagging import beside
     from polylm.text.conllu import sentences, with_senses
 
-    tag = partial(model.tag_many_tokens, read_out=read_out)
+    tag = partial(model.tag_many_tokens, read_out=read_out, workers=workers)
     for sentence, tokens in beside(tag, sentences(lines, name), lambda one: one.words):
         yield with_senses(sentence, [(token.sense, token.probability) for token in tokens])
 

@@ -12,15 +12,18 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from polylm.errors import UserError
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Engine(Protocol):
     """An ordered map."""
 
-    def __call__(self, function: Callable[[bytes], bytes], items: Iterable[bytes]) -> Iterator[bytes]:
+    def __call__(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """`function(item)` for each item, in their order."""
         ...
 
@@ -36,19 +39,19 @@ def local(workers: int | None = None) -> Engine:
     if workers < 1:
         raise UserError(f"there must be at least one worker, not {workers} ({{workers}})", workers=None)
 
-    def run(function: Callable[[bytes], bytes], items: Iterable[bytes]) -> Iterator[bytes]:
+    def run(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         if workers == 1:
             yield from map(function, items)
             return
         # Sixteen chunks are as much text as a large bzip3 block, whose decompression would leave workers idle.
         n_ahead = max(16, 3 * workers)
         with _OneThreadEach():
-            pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker)
+            pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker, (function,))
             n_done = 0
             try:
-                under_way: deque[Future[bytes]] = deque()
+                under_way: deque[Future[R]] = deque()
                 for item in items:
-                    under_way.append(pool.submit(function, item))
+                    under_way.append(pool.submit(_work, item))
                     while under_way and (len(under_way) >= n_ahead or under_way[0].done()):
                         yield under_way.popleft().result()  # as early as can be: what is done is kept
                         n_done += 1
@@ -58,8 +61,8 @@ def local(workers: int | None = None) -> Engine:
             except BrokenProcessPool:
                 if not n_done:
                     raise UserError(
-                        "the workers could not start, or were killed at once: a script that prepares with several must "
-                        'do so below `if __name__ == "__main__":`; with one worker no process is started'
+                        "the workers could not start, or were killed at once: a script that starts several must do so "
+                        'below `if __name__ == "__main__":`; with one worker no process is started'
                     ) from None
                 raise UserError(
                     "a worker process was killed, most likely because memory ran out: use fewer workers ({workers}); "
@@ -89,8 +92,18 @@ class _OneThreadEach:
                 os.environ[name] = value
 
 
-def _start_worker() -> None:
+_FUNCTION: Callable[[Any], Any] | None = None  # of a worker: it is sent once, and what it remembers is kept
+
+
+def _work(item: Any) -> Any:
+    assert _FUNCTION is not None
+    return _FUNCTION(item)
+
+
+def _start_worker(function: Callable[[Any], Any]) -> None:
     """Ctrl-C is the parent's to handle; and a worker whose parent was killed must not stay behind."""
+    global _FUNCTION  # noqa: PLW0603
+    _FUNCTION = function
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from polylm.explore.columns import TaggedToken
 from polylm.explore.examples import Example
-from polylm.explore.tagging import TaggedToken
 from polylm.senses.lexicon import Lexicon, Sense
 
 

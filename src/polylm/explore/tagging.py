@@ -3,43 +3,24 @@
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polylm.corpus.engine import local
 from polylm.errors import UserError
+from polylm.explore.columns import TaggedColumns, TaggedToken
+from polylm.reading.encoding import Encoded
 from polylm.reading.layers import AUTO, Layers, ReadOut
-from polylm.reading.reader import Reader
+from polylm.reading.reader import Reader, Readings
 from polylm.senses.lexicon import Lexicon, several
 from polylm.text.lemmatizer import forms_of
-from polylm.text.pipeline import Tokens, Word
+from polylm.text.tokenizer import from_words
 
 T = TypeVar("T")
-TEXTS = 1 << 16  # ids of texts that are sorted together
-LEAST = 0.001  # a smaller probability is not listed
-
-
-@dataclass(frozen=True, slots=True)
-class TaggedToken:
-    """A word of a text and its sense. `sense` is none for punctuation and words that the model does not know."""
-
-    text: str
-    start: int
-    end: int
-    lemma: str
-    marker: str | None
-    sense: str | None
-    probability: float | None
-    distribution: dict[str, float] = field(default_factory=dict)  # sense keys, most probable first
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {name: getattr(self, name) for name in _FIELDS}
-
-
-_FIELDS = tuple(one.name for one in fields(TaggedToken))
+TEXTS = 1 << 16  # ids of texts that are sorted together, at least
 
 
 class _Asked(NamedTuple):
@@ -48,10 +29,9 @@ class _Asked(NamedTuple):
     numbers: NDArray[np.int64]
     pattern: re.Pattern[str]
 
-    def may_be_in(self, text: str | Sequence[str]) -> bool:
-        """Whether one of them may be in a text, or among words. What is not ASCII may be read as other letters."""
-        whole = text if isinstance(text, str) else " ".join(map(str, text))
-        return not whole.isascii() or bool(self.pattern.search(whole))
+    def may_be_in(self, text: str) -> bool:
+        """Whether one of them may be in a text. What is not ASCII may be read as other letters."""
+        return not text.isascii() or bool(self.pattern.search(text))
 
 
 class Tagger:
@@ -83,14 +63,17 @@ class Tagger:
         words: Iterable[str] | None = None,
         read_out: ReadOut | Layers = AUTO,
         granularity: float | None = None,
+        workers: int = 1,
     ) -> Iterator[list[TaggedToken]]:
         """The words of many texts, in order, read together: several times as fast. The texts may be a stream.
 
         `words`: only these, in whatever form; a text without any has none. Texts without are passed over quickly. With
         `both` and `prediction` only these are masked then, so probabilities differ a little from those of all words.
+        `workers`: processes that prepare text for the network, which a GPU needs; with 1 none is started.
         """
         several(texts, "tag_many", "use tag for one text")
-        return self._tag(texts, _no_text, read_out, granularity, self._asked(words))
+        blocks = self._columns(texts, _text, self._asked(words), read_out, granularity, workers)
+        return chain.from_iterable(block.tokens() for block in blocks)
 
     def tag_many_tokens(
         self,
@@ -99,10 +82,25 @@ class Tagger:
         words: Iterable[str] | None = None,
         read_out: ReadOut | Layers = AUTO,
         granularity: float | None = None,
+        workers: int = 1,
     ) -> Iterator[list[TaggedToken]]:
         """The same for texts whose words are tokens already."""
         several(texts, "tag_many_tokens", "use tag for a text")
-        return self._tag(texts, _no_tokens, read_out, granularity, self._asked(words))
+        blocks = self._columns(texts, _tokens, self._asked(words), read_out, granularity, workers)
+        return chain.from_iterable(block.tokens() for block in blocks)
+
+    def tag_columns(
+        self,
+        texts: Iterable[str],
+        *,
+        words: Iterable[str] | None = None,
+        read_out: ReadOut | Layers = AUTO,
+        granularity: float | None = None,
+        workers: int = 1,
+    ) -> Iterator[TaggedColumns]:
+        """As `tag_many`, but some thousands of texts at a time as columns, without an object for every word."""
+        several(texts, "tag_columns", "use tag for one text")
+        return self._columns(texts, _text, self._asked(words), read_out, granularity, workers)
 
     def _asked(self, words: Iterable[str] | None) -> "_Asked | None":
         if words is None:
@@ -120,87 +118,101 @@ class Tagger:
         pattern = re.compile("|".join(map(re.escape, sorted(forms))) if forms else r"(?!)", re.IGNORECASE)
         return _Asked(np.array(sorted({one.number for one in resolved}), dtype=np.int64), pattern)
 
-    def _tag(
+    def _columns(
         self,
         texts: Iterable[Any],
-        complaint: Callable[[Any], str | None],
+        checked: Callable[[Any], Any],
+        asked: "_Asked | None",
         read_out: ReadOut | Layers,
         granularity: float | None,
-        asked: "_Asked | None" = None,
-    ) -> Iterator[list[TaggedToken]]:
+        workers: int,
+    ) -> Iterator[TaggedColumns]:
         if not _is_list(texts):
             raise UserError(f"texts must be a list, a column or a generator of strings, not {type(texts).__name__}")
         read_out = ReadOut.of(read_out).of_network(self.reader.network)
-        return self._groups(texts, complaint, read_out, self.lexicon.at(granularity), asked)
+        granularity, engine = self.lexicon.at(granularity), local(workers)
+        groups = _Groups(texts, checked, asked, self.reader.texts_together)
 
-    def _groups(
-        self,
-        texts: Iterable[Any],
-        complaint: Callable[[Any], str | None],
-        read_out: ReadOut,
-        granularity: float,
-        asked: "_Asked | None",
-    ) -> Iterator[list[TaggedToken]]:
-        group: list[Tokens] = []
-        n_ids = n_texts = 0
-        limit = self.reader.texts_together  # the first answers come soon; then more and more is read together
-        wrong: UserError | None = None
-        things = iter(texts)
-        while True:
-            try:
-                text = next(things)
-            except StopIteration:
-                break
-            except UserError as error:  # a line that cannot be read: those before it are not lost
-                wrong = error
-                break
-            problem = complaint(text)
-            if problem is not None:
-                wrong = UserError(problem + (f" (text {n_texts}, counting from 0)" if n_texts else ""))
-                break
-            n_texts += 1
-            group.append(self.reader.pipeline.encode(text if asked is None or asked.may_be_in(text) else ""))
-            n_ids += len(group[-1].ids) + 1  # an empty line is held too
-            if n_ids >= limit:
-                yield from self._named(group, read_out, granularity, asked)
-                group, n_ids, limit = [], 0, min(2 * limit, TEXTS)
-        if group:
-            yield from self._named(group, read_out, granularity, asked)
-        if wrong is not None:
-            raise wrong
+        def columns() -> Iterator[TaggedColumns]:
+            encoder = self.reader.encoder(None if asked is None else asked.numbers)
+            ahead = 1 if self.reader.network.embeddings.is_cuda else 0  # a GPU reads while its last answers are named
+            under_way: deque[tuple[_Group, Encoded, Callable[[], Readings]]] = deque()
+            for encoded in engine(encoder, groups):
+                begun = self.reader.begin(encoded.windows, read_out, whole=asked is None)
+                under_way.append((groups.waiting.popleft(), encoded, begun))
+                if len(under_way) > ahead:
+                    yield self._named(*under_way.popleft(), granularity)
+            while under_way:
+                yield self._named(*under_way.popleft(), granularity)
+            if groups.wrong is not None:
+                raise groups.wrong
+
+        return columns()
 
     def _named(
-        self, texts: list[Tokens], read_out: ReadOut, granularity: float, asked: "_Asked | None"
-    ) -> Iterator[list[TaggedToken]]:
-        numbers = [tokens.ids[tokens.id_of_word] for tokens in texts]
-        words: list[Sequence[Word]] = [tokens.words for tokens in texts]
-        places = None
-        if asked is not None:
-            places = [np.isin(of_text, asked.numbers).nonzero()[0] for of_text in numbers]
-            numbers = [of_text[some] for of_text, some in zip(numbers, places, strict=True)]
-            words = [[tokens.words[place] for place in some] for tokens, some in zip(texts, places, strict=True)]
-        q = self.reader.texts(texts, read_out, asked=places)
+        self, group: "_Group", encoded: Encoded, begun: Callable[[], Readings], granularity: float
+    ) -> TaggedColumns:
+        numbers, q, index = encoded.windows.target, begun().q, self.lexicon.index
         if self.lexicon.merge_tree is not None:
-            q = self.lexicon.merge_tree.merge_arrays(np.concatenate(numbers), q, granularity)
-        first = 0
-        for own, word_numbers in zip(words, numbers, strict=True):
-            rows = zip(own, word_numbers.tolist(), q[first : first + len(word_numbers)], strict=True)
-            first += len(word_numbers)
-            yield [self._token(word, number, row) for word, number, row in rows]
+            of_several = index.arrays.n_senses[numbers] > 1
+            q[of_several] = self.lexicon.merge_tree.merge_arrays(numbers[of_several], q[of_several], granularity)
+        return TaggedColumns.of(group.first, group.texts, encoded.words, numbers, q, index)
 
-    def _token(self, word: Word, number: int, q: NDArray[np.float32]) -> TaggedToken:
-        senses = self.lexicon.index
-        sense, probability, distribution = None, None, {}
-        if senses.is_word[number]:
-            keys = senses.keys(number)
-            if len(keys) == 1:
-                sense, probability, distribution = keys[0], 1.0, {keys[0]: 1.0}
-            else:
-                probs = q[: len(keys)]
-                order = np.argsort(-probs, kind="stable").tolist()
-                distribution = {keys[i]: round(float(probs[i]), 4) for i in order if probs[i] >= LEAST or i == order[0]}
-                sense, probability = keys[order[0]], round(float(probs[order[0]]), 4)
-        return TaggedToken(word.text, word.start, word.end, word.lemma, word.marker, sense, probability, distribution)
+
+class _Group(NamedTuple):
+    """Texts that are read together."""
+
+    first: int  # the number of the first
+    texts: list[str]
+
+
+class _Groups:
+    """A stream of texts in groups, as they go to an encoder; those that have not come back are `waiting`.
+
+    The first answers come soon; then more and more is read together. A text that is none ends the stream, and
+    `wrong` says why when those before it have been answered.
+    """
+
+    def __init__(
+        self, texts: Iterable[Any], checked: Callable[[Any], Any], asked: "_Asked | None", together: int
+    ) -> None:
+        self.waiting: deque[_Group] = deque()
+        self.wrong: Exception | None = None
+        self._texts, self._checked, self._asked, self._together = texts, checked, asked, together
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        limit, most = self._together, max(TEXTS, 4 * self._together)
+        first, size = 0, 0
+        group: list[Any] = []
+        sources: list[str] = []
+        for text in self._until_wrong():
+            is_plain = isinstance(text, str)
+            source = text if is_plain else " ".join(text)
+            wanted = self._asked is None or self._asked.may_be_in(source)
+            group.append(text if wanted else text[:0])
+            sources.append(source)
+            size += (len(group[-1]) // 4 if is_plain else len(group[-1])) + 2  # about as many ids
+            if size >= limit:
+                self.waiting.append(_Group(first, sources))
+                yield group
+                first += len(group)
+                group, sources, size, limit = [], [], 0, min(2 * limit, most)
+        if group:
+            self.waiting.append(_Group(first, sources))
+            yield group
+
+    def _until_wrong(self) -> Iterator[Any]:
+        number, things = 0, iter(self._texts)
+        try:
+            for number, thing in enumerate(things):
+                try:
+                    text = self._checked(thing)
+                except UserError as error:
+                    where = f" (text {number}, counting from 0)" if number else ""
+                    raise UserError(f"{error}{where}") from None
+                yield text
+        except Exception as error:  # a line that cannot be read, too: those before it are not lost
+            self.wrong = error
 
 
 def beside(tag: Callable[[Iterator[Any]], Iterator[T]], items: Iterable[Any], text_of: Callable[[Any], Any]) -> Any:
@@ -224,19 +236,20 @@ def _is_list(things: object) -> bool:
     return isinstance(things, Iterable) and not isinstance(things, bytes | bytearray | memoryview) and not is_table
 
 
-def _no_text(text: object) -> str | None:
-    """What is wrong with something that is no text."""
+def _text(text: object) -> str:
+    """A text, if it is one."""
     if isinstance(text, str):
-        return None
-    return _kind(text) + ("; for texts of tokens use tag_many_tokens" if _is_list(text) else "")
+        return text
+    raise UserError(_kind(text) + ("; for texts of tokens use tag_many_tokens" if _is_list(text) else ""))
 
 
-def _no_tokens(words: object) -> str | None:
-    """What is wrong with something that is no list of words."""
+def _tokens(words: Any) -> list[str]:
+    """A list of words, if it is one."""
     if isinstance(words, str) or not _is_list(words):
-        return f"a text is a list of words, not {type(words).__name__}"
-    if isinstance(words, Sequence):
-        sentence = next((word for word in words if isinstance(word, str) and len(word.split()) > 1), None)
-        if sentence is not None:
-            return f"{sentence[:40]!r} is not one word: for several texts use tag_many"
-    return None
+        raise UserError(f"a text is a list of words, not {type(words).__name__}")
+    listed = list(words)
+    sentence = next((word for word in listed if isinstance(word, str) and len(word.split()) > 1), None)
+    if sentence is not None:
+        raise UserError(f"{sentence[:40]!r} is not one word: for several texts use tag_many")
+    from_words(listed)
+    return listed

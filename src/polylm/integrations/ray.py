@@ -3,7 +3,9 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from polylm.corpus.engine import Engine
 from polylm.corpus.sources import TextFile, chunk_lines
@@ -14,7 +16,11 @@ if TYPE_CHECKING:
     import ray.data
 
     from polylm.device import Device
+    from polylm.explore.columns import TaggedColumns
     from polylm.reading.layers import Layers
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def ray_engine(workers: int | None = None) -> Engine:
@@ -30,7 +36,7 @@ def ray_engine(workers: int | None = None) -> Engine:
     if workers is not None and workers < 1:
         raise UserError(f"there must be at least one worker, not {workers} ({{workers}})", workers=None)
 
-    def run(function: Callable[[bytes], bytes], items: Iterable[bytes]) -> Iterator[bytes]:
+    def run(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         started_here = not ray.is_initialized()
         if started_here:
             environment = {"env_vars": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}}
@@ -43,10 +49,10 @@ def ray_engine(workers: int | None = None) -> Engine:
         n_ahead = 2 * (workers or int(resources.get("CPU", 1)))
 
         @ray.remote(num_cpus=1)
-        def task(item: bytes) -> bytes:
+        def task(item: T) -> R:
             return function(item)
 
-        under_way: deque[ray.ObjectRef[bytes]] = deque()
+        under_way: deque[ray.ObjectRef[R]] = deque()
         try:
             for item in items:
                 under_way.append(task.remote(item))
@@ -89,11 +95,8 @@ class SenseTagger:
         if self.column not in batch.column_names:
             raise UserError(f"there is no column {self.column!r}: there are {', '.join(batch.column_names)}")
         texts = [text or "" for text in batch.column(self.column).to_pylist()]
-        tagged = [
-            [{name: getattr(token, name) for name in _FIELDS} for token in tokens]
-            for tokens in self.model.tag_many(texts, read_out=self.read_out)
-        ]
-        return batch.append_column("senses", pyarrow.array(tagged, type=_type()))
+        tagged = [_lists(block) for block in self.model.tag_columns(texts, read_out=self.read_out)]
+        return batch.append_column("senses", pyarrow.chunked_array(tagged, type=_type()))
 
 
 _FIELDS = {
@@ -105,6 +108,17 @@ _FIELDS = {
     "sense": "string",
     "probability": "float32",
 }
+
+
+def _lists(block: "TaggedColumns") -> "pyarrow.ListArray":
+    """For each text its words."""
+    import pyarrow
+
+    table = block.to_arrow().drop_columns("text").rename_columns({"token": "text"})
+    columns = [table.column(name).combine_chunks().cast(kind) for name, kind in _FIELDS.items()]
+    words = pyarrow.StructArray.from_arrays(columns, fields=list(_type().value_type))
+    ends = np.cumsum(block.words.per_text)
+    return pyarrow.ListArray.from_arrays(pyarrow.array(np.append(0, ends).astype(np.int32)), words)
 
 
 def _type() -> "pyarrow.DataType":

@@ -32,11 +32,12 @@ def sense_distributions(
     model: PolyLM, words: Tensor, mask: int, *, read_out: ReadOut = AUTO, segments: Tensor | None = None
 ) -> Tensor:
     """(B, T, k) for texts (B, T); `mask` is the id of [MASK]."""
-    read_out = read_out.of_network(model)
     log_q, at = _of_one_sense(model, words)
+    q = log_q.exp()
     if len(at):
-        log_q.view(-1, log_q.shape[-1])[at] = _of_several(model, words, at, mask, read_out, segments).to(log_q.dtype)
-    return log_q.exp()
+        read = distributions_at(model, words, at, mask, read_out=read_out, segments=segments)
+        q.view(-1, q.shape[-1])[at] = read.to(q.dtype)
+    return q
 
 
 def _of_one_sense(model: PolyLM, words: Tensor) -> tuple[Tensor, Tensor]:
@@ -47,10 +48,18 @@ def _of_one_sense(model: PolyLM, words: Tensor) -> tuple[Tensor, Tensor]:
     return log_q, several.flatten().nonzero().flatten()
 
 
+@torch.no_grad()
+def distributions_at(
+    model: PolyLM, words: Tensor, at: Tensor, mask: int, *, read_out: ReadOut = AUTO, segments: Tensor | None = None
+) -> Tensor:
+    """q (n, k) of all words of several senses, which are at the places `at` (n,) among B * T."""
+    return _of_several(model, words, at, mask, read_out.of_network(model), segments).exp()
+
+
 def _of_several(
     model: PolyLM, words: Tensor, at: Tensor, mask: int, read_out: ReadOut, segments: Tensor | None
 ) -> Tensor:
-    """log q (n, k) of all words of several senses, which are at places (n,)."""
+    """log q."""
     asked, n = words.flatten()[at], len(at)
     row, position = at // words.shape[1], at % words.shape[1]
     if read_out.needed == "prediction":
@@ -98,10 +107,12 @@ def read_places(
     segments: Tensor | None = None,
     output: bool = False,
     turns: int = EVERY,
+    several: Tensor | None = None,
 ) -> Reading:
     """The words at (row, position), each (n,), of texts (B, T). `output`: y^P too, whatever the read-out.
 
-    The words of one text are masked in so many turns.
+    The words of one text are masked in so many turns. `several` (m,): the places among B * T of all words of several
+    senses, if they are known; a GPU that has to look for them must be waited for.
     """
     read_out = read_out.of_network(model)
     focus = words[row, position]  # (n,)
@@ -110,7 +121,11 @@ def read_places(
         y_p = _masked_outputs(model, words, row, position, mask, segments, turns=turns)
         log_q = model.own_log_probs(focus, y_p)
     if read_out.needed == "reading":
-        log_q = model.own_log_probs(focus, _outputs_at(model, words, row * words.shape[1] + position, segments))
+        if several is None:
+            several = (model.inventory.n_senses[words] > 1).flatten().nonzero().flatten()
+        x_p, _ = model.prediction_inputs(words, segments, at=_some_more(several))
+        outputs = _outputs_at(model, words, row * words.shape[1] + position, segments, x_p)
+        log_q = model.own_log_probs(focus, outputs)
     elif read_out.needed != "prediction":
         log_q_d = model.disambiguation_log_probs(words, segments, at=(row, position))
         if read_out.needed == "disambiguation" or log_q is None:

@@ -6,15 +6,10 @@ the window where that place is furthest from the edges.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from polylm.symbols import LINE_ID
-
-if TYPE_CHECKING:
-    from polylm.text.pipeline import Tokens
 
 OVERLAP = 32  # ids that two windows share: a place has at least half as many on either side
 
@@ -60,16 +55,23 @@ class Windows:
         lengths = np.diff(self.starts)
         order = np.argsort(lengths, kind="stable")
         by_window = np.argsort(self.window, kind="stable")
-        sorted_windows = self.window[by_window]
+        first_place = np.searchsorted(self.window[by_window], np.arange(len(lengths) + 1))
         for part in _alike(order, lengths, n_ids):
             sizes = lengths[part]
             ids = np.zeros((len(part), sizes.max()), dtype=np.int64)
             segments = (np.arange(ids.shape[1]) < sizes[:, None]).astype(np.int64)
-            ids[segments > 0] = np.concatenate([self.ids[self.starts[w] : self.starts[w + 1]] for w in part])
-            first, last = (np.searchsorted(sorted_windows, part, side=side) for side in ("left", "right"))
-            members = np.concatenate([by_window[a:b] for a, b in zip(first, last, strict=True)])
-            row = np.repeat(np.arange(len(part)), last - first)
+            ids[segments > 0] = self.ids[_ranges(self.starts[part], sizes)]
+            n_places = first_place[part + 1] - first_place[part]
+            members = by_window[_ranges(first_place[part], n_places)]
+            row = np.repeat(np.arange(len(part)), n_places)
             yield Batch(ids, None if sizes.min() == sizes.max() else segments, members, row)
+
+
+def _ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """start, start + 1, ... of each range, one after the other."""
+    ends = np.cumsum(sizes)
+    ranges: NDArray[np.int64] = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + sizes, sizes)
+    return ranges
 
 
 def _alike(order: NDArray[np.int64], lengths: NDArray[np.int64], n_ids: int) -> Iterator[NDArray[np.int64]]:
@@ -88,42 +90,44 @@ def _alike(order: NDArray[np.int64], lengths: NDArray[np.int64], n_ids: int) -> 
 
 def cut(texts: Iterable[Text], length: int, n_words: int) -> Windows:
     """Texts in windows of at most `length` ids; only those windows in which something is read."""
-    pieces: list[NDArray[np.int32]] = []
-    windows, positions, targets = ([np.zeros(0, dtype=np.int64)] for _ in range(3))
-    for text in texts:
-        ids, places = np.asarray(text.ids, dtype=np.int32), np.asarray(text.places, dtype=np.int64)
-        starts, owner = spread(len(ids), places, length)
-        used, number = np.unique(owner, return_inverse=True)
-        windows.append(len(pieces) + number)
-        positions.append(places - starts[owner])
-        targets.append(np.asarray(text.targets, dtype=np.int64))
-        pieces += [ids[starts[one] : starts[one] + length] for one in used]
-    sizes = np.array([len(piece) for piece in pieces], dtype=np.int64)
-    return Windows(
-        np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int32),
-        np.concatenate(([0], np.cumsum(sizes))),
-        np.concatenate(windows),
-        np.concatenate(positions),
-        np.concatenate(targets),
-        n_words,
+    parts = list(texts)
+    ids, places, targets = (
+        np.concatenate([np.zeros(0, dtype=np.int64), *(np.asarray(part[column], dtype=np.int64) for part in parts)])
+        for column in range(3)
     )
+    starts = np.cumsum([0, *(len(text.ids) for text in parts)])
+    in_all = places + np.repeat(starts[:-1], [len(text.places) for text in parts])
+    return cut_many(ids.astype(np.int32), starts, in_all, targets, length, n_words)
 
 
-def spread(n: int, places: NDArray[np.int64], length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where the windows of a text of n ids begin, at even distances; and in which of them each place is read."""
-    if n <= length:
-        return np.zeros(1, dtype=np.int64), np.zeros(len(places), dtype=np.int64)
+def cut_many(
+    ids: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    places: NDArray[np.int64],
+    targets: NDArray[np.int64],
+    length: int,
+    n_words: int,
+) -> Windows:
+    """The same for texts that follow one another in `ids`; `places` count from the beginning of them all.
+
+    The windows of a text begin at even distances.
+    """
+    sizes = np.diff(starts)
     overlap = min(OVERLAP, length // 2)
-    n_windows = -(-(n - overlap) // (length - overlap))
-    starts = np.linspace(0, n - length, n_windows).round().astype(np.int64)
-    middles = starts[:-1] + (starts[1:] - starts[:-1] + length) / 2  # where one window hands over to the next
-    return starts, np.searchsorted(middles, places, side="right")
-
-
-def whole_text(tokens: "Tokens") -> Text:
-    """Every word of a text."""
-    if not len(tokens.ids):
-        return Text((), (), ())
-    places = tokens.id_of_word.astype(np.int64) + 1
-    ids = np.concatenate(([LINE_ID], tokens.ids, [LINE_ID])).astype(np.int64)
-    return Text(ids, places, ids[places])
+    per_text = np.where(sizes > length, -(-(sizes - overlap) // (length - overlap)), 1)
+    text = np.repeat(np.arange(len(sizes)), per_text)
+    number = _ranges(np.zeros_like(per_text), per_text)  # of a window in its text
+    step = (sizes - length) / np.maximum(per_text - 1, 1)
+    is_last = number == per_text[text] - 1
+    within = np.where(is_last, np.maximum(sizes - length, 0)[text], (number * step[text]).round()).astype(np.int64)
+    begins = starts[text] + within
+    ends = np.minimum(begins + length, starts[text + 1])
+    # One window hands over to the next in the middle of what they share, and the last of a text where the text ends.
+    hands_over = ends.astype(np.float64)
+    inner = np.flatnonzero(~is_last)
+    hands_over[inner] = begins[inner] + (begins[inner + 1] - begins[inner] + length) / 2
+    owner = np.searchsorted(hands_over, places, side="right")
+    used, window = np.unique(owner, return_inverse=True)
+    kept = ids if len(used) == len(begins) == len(sizes) else ids[_ranges(begins[used], (ends - begins)[used])]
+    edges = np.concatenate(([0], np.cumsum((ends - begins)[used])))
+    return Windows(kept, edges, window, places - begins[owner], targets, n_words)

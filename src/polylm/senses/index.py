@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from polylm.model.polylm import PolyLM
 from polylm.senses.keys import make_key, split_key, word_of
@@ -11,6 +14,14 @@ from polylm.senses.merge_tree import MergeTree
 from polylm.senses.vectors import unknown_key
 from polylm.text.lemmatizer import is_word
 from polylm.text.vocabulary import Vocabulary
+
+
+class SenseArrays(NamedTuple):
+    """What an index knows of words, by their numbers, as arrays."""
+
+    first: NDArray[np.int64]  # a word's first row
+    n_senses: NDArray[np.int64]
+    is_word: NDArray[np.bool_]
 
 
 class SenseIndex:
@@ -23,12 +34,18 @@ class SenseIndex:
         self.n_senses: list[int] = inventory.n_senses.tolist()  # and how many it has
         self.numbers: list[int] = inventory.numbers.tolist()  # of each row, the 3 of bank#3
         self._n_heads: tuple[float, list[int]] = (-1.0, [])
+        self._keys: dict[int, str] = {}  # those that were asked for
         self._word_of_row: list[int] = inventory.word_of_sense.tolist()
 
     @cached_property
     def is_word(self) -> list[bool]:
         """Of each symbol of the vocabulary: it is no marker, special symbol or punctuation."""
         return list(map(is_word, self.vocabulary.words))
+
+    @cached_property
+    def arrays(self) -> SenseArrays:
+        """For many words at once."""
+        return SenseArrays(*map(np.array, (self.first, self.n_senses, self.is_word)))
 
     @cached_property
     def of_words(self) -> torch.Tensor:
@@ -46,7 +63,10 @@ class SenseIndex:
 
     def key(self, row: int) -> str:
         """The name of a row."""
-        return make_key(self.vocabulary.words[self._word_of_row[row]], self.numbers[row])
+        key = self._keys.get(row)
+        if key is None:
+            key = self._keys[row] = make_key(self.vocabulary.words[self._word_of_row[row]], self.numbers[row])
+        return key
 
     def keys(self, word: int) -> list[str]:
         """Those of a word, in the order of its rows."""
