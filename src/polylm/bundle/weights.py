@@ -85,7 +85,7 @@ def _set_ranges(model: PolyLM, ranges: dict[str, Tensor], path: Path) -> None:
         part = parts.get(name.removeprefix(RANGES))
         if part is None or spans.shape != (len(part.matrices()), 2) or not spans.isfinite().all():
             raise UserError(f"{path} is damaged: {name} does not fit its network")
-        part.ranges = spans
+        part.ranges = spans.clone()  # the file need not stay in memory
 
 
 class _Unfilled(TorchFunctionMode):
@@ -147,9 +147,13 @@ def _packed(values: Tensor) -> Tensor:
 
 
 def _unpacked(packed: Tensor) -> Tensor:
-    x, y, z = packed.view(len(packed), packed.shape[1] // 3, 3).unbind(-1)
-    values = torch.stack((x >> 2, (x << 4 | y >> 4) & 63, (y << 2 | z >> 6) & 63, z & 63), dim=-1)
-    return values.flatten(1).float().sub_(32)
+    """Some rows at a time: what is made on the way would be half as large again."""
+    unpacked = torch.empty(len(packed), packed.shape[1] // 3 * 4)
+    for part, out in zip(packed.split(4096), unpacked.split(4096), strict=True):
+        x, y, z = part.view(len(part), part.shape[1] // 3, 3).unbind(-1)
+        values = torch.stack((x >> 2, (x << 4 | y >> 4) & 63, (y << 2 | z >> 6) & 63, z & 63), dim=-1)
+        out.copy_(values.flatten(1)).sub_(32)
+    return unpacked
 
 
 def _restored(tensors: dict[str, Tensor], path: Path) -> dict[str, Tensor]:
@@ -162,7 +166,8 @@ def _restored(tensors: dict[str, Tensor], path: Path) -> dict[str, Tensor]:
             values = _unpacked(tensor) if kind == "int6" else tensor.float()
             state[plain] = values.mul_(tensors[f"{plain}.scales"][:, None])
         elif kind != "scales" or not {f"{plain}.int8", f"{plain}.int6"} & set(tensors):
-            state[name] = tensor.float() if tensor.is_floating_point() else tensor
+            kind_of = torch.float32 if tensor.is_floating_point() else tensor.dtype
+            state[name] = tensor.to(kind_of, copy=True)  # so that the file need not stay in memory
     return state
 
 

@@ -36,6 +36,13 @@ class Reading(NamedTuple):
     y_p: Tensor  # (B, T, d) y^P
 
 
+class _KeptInputs(NamedTuple):
+    """x(w) of the words for which it is not a row of E."""
+
+    vectors: Tensor  # (m + 1, d); the first is nobody's
+    place: Tensor  # (V,) in `vectors`; 0 for words that have a row of E
+
+
 def _power_of_two(n: int) -> int:
     return 1 << (n - 1).bit_length()
 
@@ -74,7 +81,7 @@ class PolyLM(SenseShares):
         self.compute_dtype: torch.dtype | None = None  # of the encoders; none: of the parameters
         self.fused_senses = True  # use the kernels of senses_triton.py where they run
         self.defer_shares = False  # a trainer that sums over devices calls update_shares itself
-        self._kept_inputs: Tensor | None = None
+        self._kept: _KeptInputs | None = None
         self.is_quantized = False  # reads in 8-bit integers
 
     # Input layer
@@ -103,21 +110,23 @@ class PolyLM(SenseShares):
     def keep_inputs(self) -> None:
         """From now on use x(w) as it is: for a model that reads and is not changed. `train` forgets it.
 
-        Some words at a time: a model that only reads should not need its size again.
+        Most words have one sense, and x(w) is its row of E; the others are kept, some thousands at a time.
         """
         inventory, weights = self.inventory, self._lambda()
-        kind = self.compute_dtype or self.embeddings.dtype
-        kept = torch.empty(inventory.n_words, self.config.d_model, dtype=kind, device=self.embeddings.device)
-        for begin in range(0, inventory.n_words, 4096):
-            end = min(begin + 4096, inventory.n_words)
-            rows = slice(int(inventory.first[begin]), int(inventory.first[end - 1] + inventory.n_senses[end - 1]))
-            weighted = self.embeddings[rows] * weights[rows].unsqueeze(-1)
-            vectors = weighted.new_zeros(end - begin, weighted.shape[1])
-            vectors.index_add_(0, inventory.word_of_sense[rows] - begin, weighted)
-            of_pruned = (self.offset_words >= begin) & (self.offset_words < end)
-            vectors.index_add_(0, self.offset_words[of_pruned] - begin, self.input_offsets[of_pruned])
-            kept[begin:end] = vectors
-        self._kept_inputs = kept
+        mixed = inventory.n_senses > 1
+        mixed[self.offset_words] = True
+        words = mixed.nonzero().flatten()
+        place = torch.zeros_like(inventory.n_senses)
+        place[words] = torch.arange(1, 1 + len(words), device=words.device)
+        vectors = self.embeddings.new_zeros(1 + len(words), self.config.d_model)
+        for begin in range(0, len(words), 1024):
+            some = words[begin : begin + 1024]
+            rows, own = inventory.rows(some)  # (n, k)
+            vectors[1 + begin : 1 + begin + len(some)] = torch.einsum(
+                "nk,nkd->nd", weights[rows] * own, self.embeddings[rows]
+            )
+        vectors.index_add_(0, place[self.offset_words], self.input_offsets)
+        self._kept = _KeptInputs(vectors.to(self._kind), place)
 
     def quantize(self, wanted: bool = True) -> bool:
         """Read in 8-bit integers from now on, if all encoders can, or no longer; whether they do.
@@ -133,7 +142,7 @@ class PolyLM(SenseShares):
 
     def _forget(self) -> None:
         """What was made of the weights as they are."""
-        self._kept_inputs = None
+        self._kept = None
         self.quantize(False)
 
     def train(self, mode: bool = True) -> "PolyLM":
@@ -151,12 +160,17 @@ class PolyLM(SenseShares):
         self._forget()
         return super().load_state_dict(*arguments, **named)
 
-    def _inputs(self) -> Tensor:
-        """x(w) in the precision that the encoders compute in."""
-        if self._kept_inputs is not None:
-            return self._kept_inputs
-        vectors = self.word_vectors()
-        return vectors if self.compute_dtype is None else vectors.to(self.compute_dtype)
+    def input_vectors(self, words: Tensor) -> Tensor:
+        """x(w) of words (...) in the precision that the encoders compute in."""
+        if self._kept is None:
+            return F.embedding(words, self.word_vectors().to(self._kind))
+        place = self._kept.place[words]
+        of_one = F.embedding(self.inventory.first[words], self.embeddings).to(self._kind)
+        return torch.where(place.unsqueeze(-1) > 0, F.embedding(place, self._kept.vectors), of_one)
+
+    @property
+    def _kind(self) -> torch.dtype:
+        return self.compute_dtype or self.embeddings.dtype
 
     # Disambiguation layer
 
@@ -227,7 +241,7 @@ class PolyLM(SenseShares):
         (n, k).
         """
         self._check_length(words)
-        x = F.embedding(words, self._inputs())
+        x = self.input_vectors(words)
         if self.c_d is None:
             return x, None
         if at is not None:
@@ -253,7 +267,7 @@ class PolyLM(SenseShares):
         if self.c_d is None:
             raise ValueError("this model has no disambiguation layer")
         self._check_length(words)
-        x = F.embedding(words, self._inputs())
+        x = self.input_vectors(words)
         if at is None:
             return self.own_log_probs(words, self.c_d(x, segments))
         row, position = at
@@ -345,14 +359,14 @@ class PolyLM(SenseShares):
         at_both = torch.cat((targets, n + targets))
         read, read_segments, at = (both, segments_of_both, at_both) if unmasked else (masked, segments, targets)
         if self.c_d is None:
-            x_p = F.embedding(read, self._inputs())
+            x_p = self.input_vectors(read)
             outputs = at_places(self.c_p, x_p, read_segments, at)
             half = self._half(outputs)
         else:
             # Of what C^P does not read only the targets are needed.
             wanted = torch.arange(read.numel(), device=targets.device)
             wanted = wanted if unmasked else torch.cat((wanted, n + targets))
-            y_d = at_places(self.c_d, F.embedding(both, self._inputs()), segments_of_both, wanted)
+            y_d = at_places(self.c_d, self.input_vectors(both), segments_of_both, wanted)
             half = self._half(y_d)
             x_p = self._mixed(read, y_d[: read.numel()].view(*read.shape, -1), half)
             y_p = at_places(self.c_p, x_p, read_segments, at)  # (n or 2 n, d)
