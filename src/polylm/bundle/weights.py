@@ -149,7 +149,7 @@ def _packed(values: Tensor) -> Tensor:
 def _unpacked(packed: Tensor) -> Tensor:
     """Some rows at a time: what is made on the way would be half as large again."""
     unpacked = torch.empty(len(packed), packed.shape[1] // 3 * 4)
-    for part, out in zip(packed.split(4096), unpacked.split(4096), strict=True):
+    for part, out in zip(torch.split(packed, 4096), torch.split(unpacked, 4096), strict=True):
         x, y, z = part.view(len(part), part.shape[1] // 3, 3).unbind(-1)
         values = torch.stack((x >> 2, (x << 4 | y >> 4) & 63, (y << 2 | z >> 6) & 63, z & 63), dim=-1)
         out.copy_(values.flatten(1)).sub_(32)
