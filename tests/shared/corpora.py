@@ -19,14 +19,14 @@ SHIFT = len(SPECIAL) - 2  # planted words begin at 2
 TINY = ModelConfig(d_model=32, d_filter=64, n_heads=2, n_layers_d=1, n_layers_p=1, max_length=22)
 
 
-def write_corpus(folder, n_texts=3000, seed=0, k=4):
-    """Lines of ten words; the last 45 words are homonyms of two topics each."""
+def write_corpus(folder, n_texts=3000, seed=0, k=4, n_with=planted.N_HOMONYMS, name="{}{}".format):
+    """Lines of ten words; the last 45 words are homonyms of two topics each, the first `n_with` of them with senses."""
     words, _ = planted.texts(n_texts, torch.Generator().manual_seed(seed))
     lines = torch.cat((words + SHIFT, torch.full((n_texts, 1), LINE)), dim=1)
     ids = lines.flatten().numpy().astype("<u2")
     n_plain = planted.FIRST_HOMONYM - 2
-    names = [f"w{n}" for n in range(n_plain)] + [f"h{n}" for n in range(planted.N_HOMONYMS)]
-    senses = [1] * n_plain + [k] * planted.N_HOMONYMS
+    names = [name("w", n) for n in range(n_plain)] + [name("h", n) for n in range(planted.N_HOMONYMS)]
+    senses = [1] * n_plain + [k] * n_with + [1] * (planted.N_HOMONYMS - n_with)
     counts = np.bincount(ids, minlength=len(SPECIAL) + len(names)).tolist()
     vocabulary = Vocabulary([*SPECIAL, *names], counts, [1] * len(SPECIAL) + senses)
     folder.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def write_corpus(folder, n_texts=3000, seed=0, k=4):
 
     manifest = {
         **{"format": 1, "polylm": "0", "settings": {}, "sources": [], "words": 10 * n_texts, "dtype": "<u2"},
-        "vocabulary": {"words": len(names), "polysemous": planted.N_HOMONYMS, "senses": sum(senses)},
+        "vocabulary": {"words": len(names), "polysemous": n_with, "senses": sum(senses)},
         "shards": [{**entry("shard-00000.bin"), "ids": len(ids)}],
         "files": [entry(name) for name in files],
     }

@@ -7,9 +7,10 @@ from typing import Any
 import torch
 
 from polylm.symbols import MASK_ID
+from polylm.training.contexts import collect
 from polylm.training.run import Run
 from polylm.training.schedule import READING
-from polylm.training.split import Clusters, cluster, collect, split, split_state
+from polylm.training.split import Clusters, cluster, split, split_state
 
 logger = logging.getLogger("polylm.training")
 
@@ -69,12 +70,11 @@ def _clusters(run: Run) -> Clusters | None:
     planned = run.config.steps or round(1 / max(state.clock.share_per_step, 1e-6))
     tokens = min(senses.split_vectors << 18, planned * run.config.batches.batch_tokens // 8)
     with state.reading():
-        vectors, counts = collect(
-            state.model, run.batches.windows(tokens, 1), run.inventory, senses.split_vectors, MASK_ID
-        )
+        texts = run.batches.windows(tokens, 1)
+        contexts = collect(state.model, texts, run.inventory.poly_words, senses.split_vectors, MASK_ID)
         return cluster(
-            vectors,
-            counts,
+            contexts.vectors,
+            contexts.counts,
             n_senses,
             lead=senses.split_lead,
             seed=run.config.seed,

@@ -42,57 +42,11 @@ class Clusters(NamedTuple):
     means: Tensor  # (P, d)
     scales: Tensor  # (P,) t
 
-
-@torch.no_grad()
-def collect(
-    model: PolyLM,
-    texts: Iterable[Tensor | tuple[Tensor, Tensor]],
-    inventory: SenseInventory,
-    n_vectors: int,
-    mask: int,
-    rate: float = 0.15,
-) -> tuple[Tensor, Tensor]:
-    """y^P (P, n, d) at masked occurrences of each polysemous word, and how many each has.
-
-    Of every text, words that have too few yet are masked, at most as many as in training, evenly.
-    """
-    device = model.embeddings.device
-    words_of = inventory.poly_words.to(device)
-    place = torch.full((inventory.n_words,), -1, dtype=torch.int64, device=device)
-    place[words_of] = torch.arange(len(words_of), device=device)
-    outputs = torch.zeros(len(words_of), n_vectors, model.config.d_model, device=device)
-    counts = torch.zeros(len(words_of), dtype=torch.int64, device=device)
-    for number, text in enumerate(texts):
-        words, segments = text if isinstance(text, tuple) else (text, None)
-        of = place[words]  # (B, T)
-        wanted = (of >= 0) & (counts[of.clamp(min=0)] < n_vectors)
-        n = max(round(words.shape[1] * rate), 1)
-        lots = _lots(words, number).masked_fill(~wanted, 2.0)
-        chosen = lots.argsort(dim=1)[:, :n]  # (B, n)
-        used = torch.gather(lots, 1, chosen) < 1.5
-        if not bool(used.any()):
-            if bool((counts >= n_vectors).all()):
-                break
-            continue
-        now = torch.gather(words, 1, chosen)
-        masked = words.scatter(1, chosen, torch.where(used, mask, now))
-        y = torch.gather(
-            model.read(masked, segments).y_p.float(), 1, chosen.unsqueeze(-1).expand(-1, -1, outputs.shape[-1])
-        )
-        which, vectors = place[now[used]], y[used]  # (m,), (m, d)
-        order = torch.argsort(which, stable=True)
-        which, vectors = which[order], vectors[order]
-        first = torch.searchsorted(which, which)  # where each word's run begins
-        slot = counts[which] + torch.arange(len(which), device=device) - first
-        fits = slot < n_vectors
-        outputs[which[fits], slot[fits]] = vectors[fits]
-        counts.index_add_(0, which[fits], torch.ones_like(which[fits]))
-    return outputs, counts
-
-
-def _lots(words: Tensor, number: int) -> Tensor:
-    generator = torch.Generator(words.device).manual_seed(7919 + number)
-    return torch.rand(words.shape, generator=generator, device=words.device)
+    def in_order(self) -> "Clusters":
+        """The commonest cluster of each word first."""
+        order = self.shares.argsort(dim=1, descending=True, stable=True)
+        centres = torch.gather(self.centres, 1, order.unsqueeze(-1).expand_as(self.centres))
+        return self._replace(centres=centres, shares=torch.gather(self.shares, 1, order))
 
 
 @torch.no_grad()
@@ -182,28 +136,36 @@ def split(single: PolyLM, config: ModelConfig, inventory: SenseInventory, cluste
     model.bias.copy_(single.bias[word])
     model.lambda_logits.zero_()
     if clusters is not None:
-        rows, living = model.inventory.poly_rows, model.inventory.poly_mask
-        centres, shares, means, scales = clusters
-        # Where contexts hardly differ yet, t would be huge: no sense goes further from its word than words are long.
-        reach = single.embeddings.norm(dim=1).mean() / centres.norm(dim=-1).amax(dim=1).clamp(min=1e-6)
-        t = torch.minimum(scales, reach).unsqueeze(1)
-        log_shares = shares.clamp(min=1e-6).log()
-        dots = torch.einsum("pkd,pd->pk", centres, means)
-        shift = log_shares - t * (centres**2).sum(dim=-1) / 2 - t * dots
-        flat = rows[living]
-        if bool((t == 0).any()):  # words that were not met: senses that are all alike would stay so
-            lots = torch.randn(centres.shape, device="cpu").to(device) * single.embeddings.std() * 0.1
-            model.embeddings[flat] += (lots * (t == 0).unsqueeze(-1))[living]
-        model.embeddings[flat] += (t.unsqueeze(-1) * centres)[living]
-        model.bias[flat] += shift[living]
-        model.lambda_logits[flat] = log_shares[living]
-        model.share_p[flat] = model.share_d[flat] = shares[living]
+        place_senses(model, model.inventory.poly_words, clusters, reach=float(single.embeddings.norm(dim=1).mean()))
     model.c_p.load_state_dict(single.c_p.state_dict())
     if model.c_d is not None:
         state_d, theirs = model.c_d.state_dict(), single.c_p.state_dict()
         same = {name: theirs[name] for name in state_d if name in theirs and theirs[name].shape == state_d[name].shape}
         model.c_d.load_state_dict({**state_d, **same})
     return model
+
+
+@torch.no_grad()
+def place_senses(model: PolyLM, words: Tensor, clusters: Clusters, *, reach: float) -> None:
+    """Move the senses of words (P,), all of which lie where their word is, to where their clusters are.
+
+    Where contexts hardly differ t would be huge: no sense goes further than `reach`, which is how long words are.
+    """
+    centres, shares, means, scales = clusters
+    rows, living = model.inventory.rows(words)
+    rows, living = rows[:, : centres.shape[1]], living[:, : centres.shape[1]]
+    t = torch.minimum(scales, reach / centres.norm(dim=-1).amax(dim=1).clamp(min=1e-6)).unsqueeze(1)
+    log_shares = shares.clamp(min=1e-6).log()
+    dots = torch.einsum("pkd,pd->pk", centres, means)
+    shift = log_shares - t * (centres**2).sum(dim=-1) / 2 - t * dots
+    flat = rows[living]
+    if bool((t == 0).any()):  # words that were not met: senses that are all alike would stay so
+        lots = torch.randn(centres.shape, device="cpu").to(centres.device) * model.embeddings.std() * 0.1
+        model.embeddings[flat] += (lots * (t == 0).unsqueeze(-1))[living]
+    model.embeddings[flat] += (t.unsqueeze(-1) * centres)[living]
+    model.bias[flat] += shift[living]
+    model.lambda_logits[flat] = log_shares[living]
+    model.share_p[flat] = model.share_d[flat] = shares[living]
 
 
 def split_state(state: Mapping[str, Tensor], model: PolyLM) -> dict[str, Tensor]:
