@@ -16,7 +16,7 @@ from polylm.explore.model import Model
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
 from polylm.symbols import MASK_ID, SPECIAL
-from polylm.training.choice import count, second_part_of_speech, ways_of_use
+from polylm.training.choice import candidates, count, number_of_senses, second_part_of_speech, ways_of_use
 from polylm.training.contexts import Contexts, collect, windows_with
 from polylm.training.growth import Growth, grow, grown
 from polylm.training.split import cluster
@@ -162,6 +162,33 @@ def test_a_model_grows_on_a_corpus(learned, tmp_path):
     assert right > 0.8 * total
     bigger.write(tmp_path / "model", precision="int6")
     assert Bundle.read(tmp_path / "model").training["grown"]["words"] == 25
+
+
+@pytest.mark.slow
+def test_numbers_of_senses_are_learned_at_the_split(tmp_path):
+    """Nothing says which words are homonyms; the run finds them, and its model says so."""
+    corpus = write_corpus(tmp_path / "corpus", n_with=0, name=spelled)
+    changes = {"steps": 700, "batch_tokens": 128 * 22, "checkpoint_steps": 700, "respect_lines": True}
+    learned = {"sense_numbers": "learned", "sense_least": 50, "sense_share": 45 / 165, "sense_most": 4}
+    config = train_settings(**changes, **learned, phase_one=0.6, split_vectors=40)
+    Trainer(corpus, tmp_path / "run", TINY, config, device="cpu").train()
+    bundle = Bundle.read(tmp_path / "run")
+    numbers = dict(zip(bundle.vocabulary.words, bundle.vocabulary.n_senses, strict=True))
+    assert list(numbers.values()) == bundle.network.inventory.n_senses.tolist()
+    several = [word for word, n in numbers.items() if n > 1]
+    assert len(several) == 45
+    assert sum(word.startswith("h") for word in several) >= 30  # by lot it would be 12
+    assert max(numbers.values()) == 4
+    with pytest.raises(UserError, match="learned at the split"):
+        Trainer(corpus, tmp_path / "other", TINY, train_settings(**learned, start="senses"), device="cpu")
+
+
+def test_commoner_words_get_more_senses():
+    counts = torch.tensor([150, 200, 300, 650, 1200, 10**6])
+    assert number_of_senses(counts, 150, 8).tolist() == [3, 3, 4, 5, 6, 8]
+    assert number_of_senses(counts, 150, 2).tolist() == [2] * 6
+    usable = candidates(["bank", "a", "[PL]", "b2", "côte", "rare"], torch.tensor([9, 9, 9, 9, 9, 1]), 5)
+    assert usable.tolist() == [True, False, False, False, True, False]
 
 
 @pytest.mark.slow

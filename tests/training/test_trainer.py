@@ -72,7 +72,15 @@ def test_taken_up_again_it_is_the_same_run(corpus, tmp_path, whole, stop):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("changes", [{"optimizer": "adamw", "start": "senses"}, {"ema": 0.2}, {"accumulate": 2}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"optimizer": "adamw", "start": "senses"},
+        {"ema": 0.2},
+        {"accumulate": 2},
+        {"sense_numbers": "learned", "reading_share": 0.25},
+    ],
+)
 def test_other_ways_are_taken_up_again_too(corpus, tmp_path, changes):
     run(corpus, tmp_path / "whole", **changes)
     run(corpus, tmp_path / "cut", stop_after=9, **changes)

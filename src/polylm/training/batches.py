@@ -21,6 +21,7 @@ from polylm.training.distributed import Ranks
 
 _BLOCK = 8192  # ids that are held out together
 _READ_ROWS = 256  # windows that are read at a time where nothing is learned
+_LOOK = 1 << 24  # ids that are looked through at a time
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,15 @@ class Text:
         """(n, length) ids as int64, from where each window begins."""
         source = self.held if held else self.train
         places = starts.to(source.device).unsqueeze(1) + torch.arange(length, device=source.device)
-        ids = source[places]
-        return ids.to(device, non_blocking=True).to(torch.int64) & (0xFFFF if ids.dtype == torch.int16 else -1)
+        return _whole(source[places].to(device, non_blocking=True))
+
+    def ids(self, part: slice) -> Tensor:
+        """Some of the training text, as int64."""
+        return _whole(self.train[part])
+
+
+def _whole(ids: Tensor) -> Tensor:
+    return ids.to(torch.int64) & (0xFFFF if ids.dtype == torch.int16 else -1)
 
 
 def _placed(ids: np.ndarray, device: torch.device) -> Tensor:
@@ -229,6 +237,27 @@ class Batches:
             )
             words = self.text.windows(starts, self.length, self.device)
             yield (words, _segments(words)) if self.config.respect_lines else words
+
+    def windows_with(self, words: Tensor, n: int) -> Iterator[Tensor | tuple[Tensor, Tensor]]:
+        """Windows of training text around up to n occurrences of each of some words (P,), in random order."""
+        train, length, generator = self.text.train, self.length, self.generator(3, 6)
+        wanted = torch.zeros(self.n_words, dtype=torch.bool, device=train.device)
+        wanted[words.to(train.device)] = True
+        found = []
+        for first in range(0, len(train), _LOOK):
+            ids = self.text.ids(slice(first, first + _LOOK))
+            at = wanted[ids].nonzero().flatten()
+            found.append(torch.stack((ids[at], at + first)))
+        word, place = torch.cat(found, dim=1).to(self.device)
+        mixed = torch.randperm(len(word), generator=generator, device=self.device)
+        word, place = word[mixed], place[mixed]
+        word, order = torch.sort(word, stable=True)
+        chosen = torch.arange(len(word), device=self.device) - torch.searchsorted(word, word) < n
+        starts = (place[order][chosen] - length // 2).clamp(0, len(train) - length)
+        starts = starts[torch.randperm(len(starts), generator=generator, device=self.device)]
+        for some in torch.split(starts, min(self.n_rows, _READ_ROWS)):
+            ids = self.text.windows(some, length, self.device)
+            yield (ids, _segments(ids)) if self.config.respect_lines else ids
 
 
 def _chances(subsample: float | None, counts: Sequence[int] | None, predicted: Tensor) -> Tensor | None:

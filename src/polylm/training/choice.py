@@ -8,7 +8,7 @@ distance between the centres of two clusters of them. The weights were chosen so
 have more than words of one, and made-up words that stand for two real ones more than these (LOG.md).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from polylm.text.lemmatizer import INFLECTIONS
+from polylm.text.lemmatizer import INFLECTIONS, is_word
 from polylm.training.contexts import PART, Contexts
 from polylm.training.split import cluster
 
 _WEIGHTS = (0.5, 0.8, -0.6, 0.4)
+
+
+def candidates(words: Sequence[str], occurrences: Tensor, least: int) -> Tensor:
+    """(V,) which words occur often enough; words of letters alone, not of one letter."""
+    spelled = torch.tensor([len(word) > 1 and word.isalpha() and is_word(word) for word in words])
+    return spelled.to(occurrences.device) & (occurrences >= least)
+
+
+def number_of_senses(occurrences: Tensor, least: int, most: int) -> Tensor:
+    """How many senses words (P,) of several ways of use get: 3 where they are rarest, one more each time as common."""
+    doublings = (occurrences.double().clamp(min=1) / least).log2().round().long()
+    return (3 + doublings).clamp(min=min(3, most), max=most)
 
 
 def count(ids: NDArray[Any], n_words: int) -> NDArray[np.int64]:

@@ -45,18 +45,23 @@ def collect(
     place[words] = torch.arange(len(words), device=device)
     outputs = torch.zeros(len(words), n_vectors, model.config.d_model, device=device)
     counts = torch.zeros(len(words), dtype=torch.int64, device=device)
+    if not len(words):
+        return Contexts(words, outputs, counts)
     for number, text in enumerate(texts):
         ids, segments = text if isinstance(text, tuple) else (text, None)
         of = place[ids]  # (B, T)
         wanted = (of >= 0) & (counts[of.clamp(min=0)] < n_vectors)
+        rows = wanted.any(dim=1).nonzero().flatten()  # the others need not be read
+        if not len(rows):
+            if bool((counts >= n_vectors).all()):
+                break
+            continue
+        ids, of, wanted = ids[rows], of[rows], wanted[rows]
+        segments = None if segments is None else segments[rows]
         n = max(round(ids.shape[1] * rate), 1)
         lots = _lots(ids, number).masked_fill(~wanted, 2.0)
         chosen = lots.argsort(dim=1)[:, :n]  # (B, n)
         used = torch.gather(lots, 1, chosen) < 1.5
-        if not bool(used.any()):
-            if bool((counts >= n_vectors).all()):
-                break
-            continue
         now = torch.gather(ids, 1, chosen)
         masked = ids.scatter(1, chosen, torch.where(used, mask, now))
         at = (chosen + torch.arange(len(ids), device=device).unsqueeze(1) * ids.shape[1])[used]

@@ -16,6 +16,7 @@ from polylm.senses.substitutes import count_substitutes
 from polylm.senses.wordlists import N_SUBSTITUTES, WordLists
 from polylm.symbols import MASK_ID
 from polylm.text.lemmatizer import is_word
+from polylm.text.vocabulary import Vocabulary
 from polylm.training import checkpoints
 from polylm.training.log import RunLog
 from polylm.training.phases import split_run
@@ -65,8 +66,10 @@ def bundle_of(run: Run, summary: dict[str, Any]) -> Bundle:
     order_senses(model)
     merge_tree = _count_confusion(run) if len(model.inventory.poly_words) else None
     lists = _count_substitutes(run) if senses.substitute_tokens else WordLists()
-    text = run.corpus.text_settings()
-    return Bundle(model, run.vocabulary, text, merge_tree, wordlists=lists, training=summary)
+    text, words = run.corpus.text_settings(), run.vocabulary
+    if senses.sense_numbers == "learned":
+        words = Vocabulary(words.words, words.counts, model.inventory.n_senses.tolist())
+    return Bundle(model, words, text, merge_tree, wordlists=lists, training=summary)
 
 
 def _texts(run: Run, n_tokens: int, purpose: int, what: str) -> Iterator[Any]:

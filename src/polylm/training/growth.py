@@ -25,7 +25,7 @@ from polylm.senses.substitutes import nearest_in_gaps
 from polylm.senses.wordlists import N_SUBSTITUTES, WordLists
 from polylm.symbols import MASK_ID
 from polylm.text.lemmatizer import is_word
-from polylm.training.choice import count, second_part_of_speech, ways_of_use
+from polylm.training.choice import candidates, count, second_part_of_speech, ways_of_use
 from polylm.training.contexts import Contexts, collect, windows_with
 from polylm.training.split import Clusters, cluster, place_senses
 
@@ -70,8 +70,8 @@ def grow(bundle: Bundle, corpus: PreparedCorpus, how: Growth = Growth()) -> Bund
 def _candidates(bundle: Bundle, occurrences: Tensor, least: int) -> Tensor:
     """Words of letters that have one sense and never had more."""
     inventory = bundle.network.inventory
-    usable = torch.tensor([len(word) > 1 and word.isalpha() and is_word(word) for word in bundle.vocabulary.words])
-    usable &= (inventory.n_senses == 1) & (occurrences >= least) & inventory.predicted[inventory.first]
+    usable = candidates(bundle.vocabulary.words, occurrences, least)
+    usable &= (inventory.n_senses == 1) & inventory.predicted[inventory.first]
     usable[bundle.network.offset_words] = False  # the others were pruned
     return usable.nonzero().flatten()
 
@@ -168,8 +168,8 @@ def _word_lists(bundle: Bundle, model: PolyLM, words: Tensor, clusters: Clusters
     gaps[rows] = (clusters.means.unsqueeze(1) + clusters.centres)[living]
     counts = torch.zeros(len(gaps), device=gaps.device)
     counts[rows] = 1
-    candidates = torch.tensor([is_word(word) and word[0].isalnum() for word in bundle.vocabulary.words])
-    found = nearest_in_gaps(model, gaps, counts, candidates, N_SUBSTITUTES)
+    possible = torch.tensor([is_word(word) and word[0].isalnum() for word in bundle.vocabulary.words])
+    found = nearest_in_gaps(model, gaps, counts, possible, N_SUBSTITUTES)
     table = bundle.wordlists.substitutes[source.cpu().numpy()].astype(np.int64)
     table[rows.cpu().numpy()] = found[rows].cpu().numpy()
     return WordLists(substitutes=table)

@@ -2,15 +2,22 @@
 
 import logging
 import time
+from itertools import chain
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
+from polylm.model.inventory import SenseInventory
 from polylm.symbols import MASK_ID
-from polylm.training.contexts import collect
+from polylm.training.choice import candidates, number_of_senses, second_part_of_speech, ways_of_use
+from polylm.training.contexts import Contexts, collect
 from polylm.training.run import Run
 from polylm.training.schedule import READING
 from polylm.training.split import Clusters, cluster, split, split_state
+
+_ENOUGH = 16  # contexts, without which a word has one sense
 
 logger = logging.getLogger("polylm.training")
 
@@ -46,7 +53,11 @@ def split_run(run: Run) -> dict[str, Any]:
     state = run.state
     state.losses.look(state.step, state.share, run.ranks)  # a ruined model is not split
     started, before = time.monotonic(), run.held_out_nll()
-    clusters = _clusters(run)
+    if run.config.senses.sense_numbers == "learned":
+        contexts = _choose(run)
+    else:
+        contexts = _contexts(run, run.inventory.poly_words)
+    clusters = _clusters(run, contexts)
     moments = state.optimizer.state()
     torch.manual_seed(run.config.seed + 1)
     model = split(state.model, run.shape, run.inventory, clusters)
@@ -60,23 +71,52 @@ def split_run(run: Run) -> dict[str, Any]:
     return {"step": state.step, "split": True, "before": before, "after": after, "seconds": seconds}
 
 
-def _clusters(run: Run) -> Clusters | None:
-    """The contexts of each word that may have several senses."""
-    state, senses = run.state, run.config.senses
+def _contexts(run: Run, words: Tensor) -> Contexts:
+    """Of each word as many as the split wants; reading them takes a few parts in a hundred of the run."""
+    state, n = run.state, run.config.senses.split_vectors
+    planned = run.config.steps or round(1 / max(state.clock.share_per_step, 1e-6))
+    tokens = min(n << 18, planned * run.config.batches.batch_tokens // 8)
+    texts = run.batches.windows(tokens, 1)
+    if run.config.senses.sense_numbers == "learned":  # rare words count too
+        counts = torch.tensor(run.vocabulary.counts, device=run.device)[words.to(run.device)]
+        expected = counts * (tokens / max(len(run.batches.text.train), 1))
+        texts = chain(texts, run.batches.windows_with(words.to(run.device)[expected < 2 * n], n))
+    with state.reading():
+        return collect(state.model, texts, words, n, MASK_ID)
+
+
+def _choose(run: Run) -> Contexts:
+    """Choose which words get senses, and how many: the run has another inventory from here on. Their contexts."""
+    senses, ranks = run.config.senses, run.ranks
+    occurrences = torch.tensor(run.vocabulary.counts, device=run.device)
+    usable = candidates(run.vocabulary.words, occurrences, senses.sense_least)
+    usable &= run.state.model.inventory.predicted[run.state.model.inventory.first]
+    contexts = _contexts(run, usable.nonzero().flatten())
+    contexts = contexts.select(contexts.counts >= min(senses.split_vectors, _ENOUGH))
+    numbers = torch.ones(len(occurrences), dtype=torch.int64, device=run.device)
+    if len(contexts.words):
+        ids = np.concatenate([np.asarray(shard) for shard in run.corpus.shards])
+        second = torch.from_numpy(second_part_of_speech(ids, run.vocabulary)).to(run.device)
+        ways = ways_of_use(contexts, occurrences[contexts.words], second[contexts.words])
+        chosen = contexts.words[ways.argsort(descending=True)[: round(senses.sense_share * len(ways))]]
+        numbers[chosen] = number_of_senses(occurrences[chosen], senses.sense_least, senses.sense_most)
+    numbers = torch.tensor(ranks.from_first(numbers.tolist()), dtype=torch.int64)  # devices may round otherwise
+    run.inventory = SenseInventory(numbers, excluded=run.inventory.excluded)
+    place = torch.searchsorted(contexts.words, run.inventory.poly_words.to(run.device))
+    return contexts.select(place)
+
+
+def _clusters(run: Run, contexts: Contexts) -> Clusters | None:
+    """The contexts of each word that may have several senses, by sense."""
+    senses = run.config.senses
     n_senses = run.inventory.n_senses[run.inventory.poly_words].to(run.device)
     if not len(n_senses):
         return None
-    # Some words are rare; but reading for the split should take no more than a few parts in a hundred.
-    planned = run.config.steps or round(1 / max(state.clock.share_per_step, 1e-6))
-    tokens = min(senses.split_vectors << 18, planned * run.config.batches.batch_tokens // 8)
-    with state.reading():
-        texts = run.batches.windows(tokens, 1)
-        contexts = collect(state.model, texts, run.inventory.poly_words, senses.split_vectors, MASK_ID)
-        return cluster(
-            contexts.vectors,
-            contexts.counts,
-            n_senses,
-            lead=senses.split_lead,
-            seed=run.config.seed,
-            random=senses.split == "random",
-        )
+    return cluster(
+        contexts.vectors,
+        contexts.counts,
+        n_senses,
+        lead=senses.split_lead,
+        seed=run.config.seed,
+        random=senses.split == "random",
+    )

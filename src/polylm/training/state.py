@@ -93,6 +93,7 @@ class RunState:
     def tensors(self) -> dict[str, Tensor]:
         """What a checkpoint holds in tensors."""
         parts = {"model": self.model.state_dict(), "optimizer": self.optimizer.state(), "ema": self.means}
+        parts["inventory"] = {"n_senses": self.model.inventory.n_senses}
         if self.teacher is not None:
             parts["teacher"] = self.teacher.state_dict()
         return {f"{part}.{name}": tensor for part, own in parts.items() for name, tensor in own.items()}
@@ -116,7 +117,8 @@ class RunState:
         """Be what was saved; after a split the model has another shape than at the start."""
         split_since = self.phase == 1 and facts["phase"] > 1
         if split_since:
-            self.adopt(PolyLM(shape, inventory))
+            learned = tensors.get("inventory.n_senses", inventory.n_senses)
+            self.adopt(PolyLM(shape, SenseInventory(learned, excluded=inventory.excluded)))
         if facts["phase"] == READING:
             self.model.load_state_dict(_part(tensors, "teacher."))
             self.begin_reading()

@@ -77,6 +77,8 @@ class Trainer:
         last = checkpoints.latest(out) if resume else None
         if last is not None:
             state.restore(*checkpoints.load(last), model_config, inventory)
+            if phase == 1 and state.phase > 1 and config.senses.sense_numbers == "learned":
+                inventory = state.model.inventory
         length = model_config.max_length
         text = Text.load(corpus, config.batches.held_out, length, place)
         batches = Batches(
@@ -186,6 +188,12 @@ def _with_what_can_be_learned(config: TrainConfig, inventory: SenseInventory, *,
         raise UserError(
             "a finished model that only learns to read keeps its senses: reading_trains must be encoders or prediction"
         )
+    if config.senses.sense_numbers == "learned":
+        if config.senses.start != "split" or has_init:
+            raise UserError(
+                "numbers of senses are learned at the split: start must be 'split', and a finished model has its own"
+            )
+        return config
     if len(inventory.poly_words):
         return config
     if reading.reading_share == 1:
