@@ -70,6 +70,22 @@ def test_arrow(model):
         assert row["probability"] == (None if token.probability is None else pytest.approx(token.probability, abs=5e-5))
 
 
+def test_pandas(model):
+    """Names are there once, and none that the text does not have."""
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("pandas")
+    (block,) = model.tag_columns(["The water is here, now.", "What \ud800 is \ud801 this ?"])
+    frame = block.to_arrow().to_pandas()
+    assert frame.token.tolist() == [token.text.replace("\ud800", "?").replace("\ud801", "?") for token in _flat(block)]
+    assert [one if isinstance(one, str) else None for one in frame.sense] == [token.sense for token in _flat(block)]
+    assert set(frame.sense.cat.categories) == {token.sense for token in _flat(block)} - {None}
+    assert set(frame.marker.dropna()) == {token.marker for token in _flat(block)} - {None}
+
+
+def _flat(block):
+    return [token for tokens in block.tokens() for token in tokens]
+
+
 def test_nothing(model):
     assert list(model.tag_columns([])) == []
     (block,) = model.tag_columns(["", " "])

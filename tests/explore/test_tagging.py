@@ -2,6 +2,7 @@
 
 import itertools
 import multiprocessing
+import os
 
 import numpy as np
 import pytest
@@ -310,7 +311,20 @@ def test_texts_before_a_wrong_one_are_not_lost(taught, workers):
 def test_the_first_texts_are_answered_while_others_come(taught):
     """A stream that is not read to its end leaves no process behind."""
     lines = (f"The bank {number}." for number in itertools.count())
-    stream = taught.tag_many(lines, workers=2)
+    before = dict(os.environ)
+    stream, other = taught.tag_many(lines, workers=2), taught.tag_many(["The bank."] * 9, workers=2)
     assert [token.text for token in next(stream)] == ["The", "bank", "0", "."]
-    del stream
+    assert len(next(other)) == 3
+    stream.close()
+    assert len(next(other)) == 3
+    other.close()
     assert not multiprocessing.active_children()
+    assert dict(os.environ) == before
+
+
+def test_texts_that_are_passed_over_are_not_piled_up(taught, monkeypatch):
+    monkeypatch.setattr("polylm.explore.tagging.TEXTS", 1 << 12)
+    texts = ("A long text about rivers. " * 50 + ("The bank." if number == 5 else "") for number in range(2000))
+    sizes = [len(block.texts) for block in taught.tag_columns(texts, words=["bank"])]
+    assert sum(sizes) == 2000
+    assert max(sizes) < 1000

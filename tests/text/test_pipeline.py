@@ -17,7 +17,7 @@ from polylm.text.lemmatizer import MARKERS, Lemmatizer
 from polylm.text.pipeline import TextPipeline, Word
 from polylm.text.settings import TextSettings
 from polylm.text.tagger import CompactTagger
-from polylm.text.tokenizer import tokenize
+from polylm.text.tokenizer import from_words, tokenize
 from tests.shared.texts import SENTENCES, make_lines
 
 PIPELINE = TextPipeline()
@@ -217,6 +217,30 @@ def _symbols(pipeline, line):
 
 def test_ids_are_small_integers():
     assert EVERYTHING.encode("a b").ids.dtype == np.int32
+
+
+@pytest.mark.parametrize("pipeline", [TextPipeline(), TextPipeline(settings=TextSettings(lemmatize=False))])
+def test_what_was_interrupted_leaves_nothing_behind(pipeline, monkeypatch):
+    expected = pipeline.analyze("The foxes ran."), pipeline.analyze("A quick brown dog sat.")
+    pipeline._analyzer.forget()
+    analyzer = pipeline._analyzer
+
+    def interrupted(norms):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(analyzer, "_rows_of", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            pipeline.analyze("The foxes ran.")
+    assert pipeline.analyze("A quick brown dog sat.") == expected[1]
+    assert pipeline.analyze("The foxes ran.") == expected[0]
+
+
+def test_words_that_come_as_words_are_forgotten_too():
+    analyzer = Analyzer(None, None, max_remembered=100)
+    for number in range(50):
+        analyzer.read_tokens([from_words([f"word{number}x{other}" for other in range(100)])])
+    assert len(analyzer.symbols) < 400
 
 
 def test_threads_read_as_one():

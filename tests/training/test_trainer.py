@@ -78,7 +78,7 @@ def test_taken_up_again_it_is_the_same_run(corpus, tmp_path, whole, stop):
         {"optimizer": "adamw", "start": "senses"},
         {"ema": 0.2},
         {"accumulate": 2},
-        {"sense_numbers": "learned", "reading_share": 0.25},
+        {"sense_numbers": "learned", "split_vectors": 4, "reading_share": 0.25},
     ],
 )
 def test_other_ways_are_taken_up_again_too(corpus, tmp_path, changes):

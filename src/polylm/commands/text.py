@@ -78,7 +78,7 @@ def tag(
     workers: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Processes that prepare text for the network: by default one a core with a GPU, none without."
+            min=1, help="Processes that prepare text for the network: by default up to 8 with a GPU, none without."
         ),
     ] = None,
     as_json: Json = False,
@@ -104,7 +104,7 @@ def tag(
     use_threads(threads)
     loaded = polylm.load(model, device=device, granularity=granularity)
     if workers is None:
-        workers = n_cores() if loaded.device.type == "cuda" else 1
+        workers = min(n_cores(), 8) if loaded.device.type == "cuda" else 1
     if kind == "conllu":
         name = "standard input" if text == "-" else text
         sys.stdout.writelines(_conllu(loaded, lines, name, read_out, workers))

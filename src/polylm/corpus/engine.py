@@ -8,11 +8,11 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from polylm.errors import UserError
 
@@ -23,7 +23,7 @@ R = TypeVar("R")
 class Engine(Protocol):
     """An ordered map."""
 
-    def __call__(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    def __call__(self, function: Callable[[T], R], items: Iterable[T]) -> Generator[R]:
         """`function(item)` for each item, in their order."""
         ...
 
@@ -33,18 +33,21 @@ def n_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def local(workers: int | None = None) -> Engine:
-    """As many processes as there are cores, or as told; with one worker everything happens in this process."""
+def local(workers: int | None = None, *, ahead: int | None = None) -> Engine:
+    """As many processes as there are cores, or as told; with one worker everything happens in this process.
+
+    `ahead`: how many items are under way, by default three a worker and sixteen at least.
+    """
     workers = n_cores() if workers is None else workers
     if workers < 1:
         raise UserError(f"there must be at least one worker, not {workers} ({{workers}})", workers=None)
 
-    def run(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    def run(function: Callable[[T], R], items: Iterable[T]) -> Generator[R]:
         if workers == 1:
             yield from map(function, items)
             return
         # Sixteen chunks are as much text as a large bzip3 block, whose decompression would leave workers idle.
-        n_ahead = max(16, 3 * workers)
+        n_ahead = max(16, 3 * workers) if ahead is None else ahead
         with _OneThreadEach():
             pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_worker, (function,))
             n_done = 0
@@ -65,8 +68,7 @@ def local(workers: int | None = None) -> Engine:
                         'below `if __name__ == "__main__":`; with one worker no process is started'
                     ) from None
                 raise UserError(
-                    "a worker process was killed, most likely because memory ran out: use fewer workers ({workers}); "
-                    "the same call goes on from here",
+                    "a worker process was killed, most likely because memory ran out: use fewer workers ({workers})",
                     workers=None,
                 ) from None
             finally:
@@ -76,16 +78,31 @@ def local(workers: int | None = None) -> Engine:
 
 
 class _OneThreadEach:
-    """Workers, not threads, fill the cores; numpy's libraries read these when a worker starts."""
+    """Workers, not threads, fill the cores; numpy's libraries read these when a worker starts.
+
+    The environment is what it was before when the last of those that overlap has ended.
+    """
 
     _NAMES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    _lock = threading.Lock()
+    _n_open = 0
+    _before: ClassVar[dict[str, str | None]] = {}
 
     def __enter__(self) -> None:
-        self._before = {name: os.environ.get(name) for name in self._NAMES}
-        os.environ.update(dict.fromkeys(self._NAMES, "1"))
+        with _OneThreadEach._lock:
+            if not _OneThreadEach._n_open:
+                _OneThreadEach._before = {name: os.environ.get(name) for name in self._NAMES}
+            _OneThreadEach._n_open += 1
+            os.environ.update(dict.fromkeys(self._NAMES, "1"))
 
     def __exit__(self, *_: object) -> None:
-        for name, value in self._before.items():
+        with _OneThreadEach._lock:
+            _OneThreadEach._n_open -= 1
+            if not _OneThreadEach._n_open:
+                self._restore()
+
+    def _restore(self) -> None:
+        for name, value in _OneThreadEach._before.items():
             if value is None:
                 del os.environ[name]
             else:

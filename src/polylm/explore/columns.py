@@ -129,7 +129,7 @@ class TaggedColumns:
         words = self.words
         begins, ends = words.start.tolist(), words.end.tolist()
         places = zip(np.repeat(np.arange(len(self.texts)), words.per_text).tolist(), begins, ends, strict=True)
-        rows, sense = np.unique(self.senses, return_inverse=True)
+        rows, sense = np.unique(np.maximum(self.senses, 0), return_inverse=True)
         return pyarrow.table(
             {
                 "text": pyarrow.array(self.text),
@@ -147,8 +147,12 @@ class TaggedColumns:
 def _named(numbers: NDArray[Any], names: Sequence[str], missing: NDArray[np.bool_] | None = None) -> Any:
     import pyarrow
 
-    indices = pyarrow.array(numbers.astype(np.int32), mask=missing)
-    return pyarrow.DictionaryArray.from_arrays(indices, _strings(names))
+    there = np.zeros(len(names), dtype=bool)
+    there[numbers if missing is None else numbers[~missing]] = True
+    used, place = _strings([names[number] for number in np.flatnonzero(there).tolist()]), np.cumsum(there) - 1
+    once = used.dictionary_encode()  # names that differ in half characters alone may be one now
+    indices = np.asarray(once.indices)[place[numbers].clip(0)] if len(used) else np.zeros(len(numbers), np.int32)
+    return pyarrow.DictionaryArray.from_arrays(pyarrow.array(indices, mask=missing), once.dictionary)
 
 
 def _strings(strings: Sequence[str]) -> Any:

@@ -2,8 +2,8 @@
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -72,8 +72,7 @@ class Tagger:
         `workers`: processes that prepare text for the network, which a GPU needs; with 1 none is started.
         """
         several(texts, "tag_many", "use tag for one text")
-        blocks = self._columns(texts, _text, self._asked(words), read_out, granularity, workers)
-        return chain.from_iterable(block.tokens() for block in blocks)
+        return _listed(self._columns(texts, _text, self._asked(words), read_out, granularity, workers))
 
     def tag_many_tokens(
         self,
@@ -86,8 +85,7 @@ class Tagger:
     ) -> Iterator[list[TaggedToken]]:
         """The same for texts whose words are tokens already."""
         several(texts, "tag_many_tokens", "use tag for a text")
-        blocks = self._columns(texts, _tokens, self._asked(words), read_out, granularity, workers)
-        return chain.from_iterable(block.tokens() for block in blocks)
+        return _listed(self._columns(texts, _tokens, self._asked(words), read_out, granularity, workers))
 
     def tag_columns(
         self,
@@ -126,22 +124,23 @@ class Tagger:
         read_out: ReadOut | Layers,
         granularity: float | None,
         workers: int,
-    ) -> Iterator[TaggedColumns]:
+    ) -> Generator[TaggedColumns]:
         if not _is_list(texts):
             raise UserError(f"texts must be a list, a column or a generator of strings, not {type(texts).__name__}")
         read_out = ReadOut.of(read_out).of_network(self.reader.network)
-        granularity, engine = self.lexicon.at(granularity), local(workers)
+        granularity, engine = self.lexicon.at(granularity), local(workers, ahead=2 * workers)
         groups = _Groups(texts, checked, asked, self.reader.texts_together)
 
-        def columns() -> Iterator[TaggedColumns]:
+        def columns() -> Generator[TaggedColumns]:
             encoder = self.reader.encoder(None if asked is None else asked.numbers)
             ahead = 1 if self.reader.network.embeddings.is_cuda else 0  # a GPU reads while its last answers are named
             under_way: deque[tuple[_Group, Encoded, Callable[[], Readings]]] = deque()
-            for encoded in engine(encoder, groups):
-                begun = self.reader.begin(encoded.windows, read_out, whole=asked is None)
-                under_way.append((groups.waiting.popleft(), encoded, begun))
-                if len(under_way) > ahead:
-                    yield self._named(*under_way.popleft(), granularity)
+            with closing(engine(encoder, groups)) as done:
+                for encoded in done:
+                    begun = self.reader.begin(encoded.windows, read_out, whole=asked is None)
+                    under_way.append((groups.waiting.popleft(), encoded, begun))
+                    if len(under_way) > ahead:
+                        yield self._named(*under_way.popleft(), granularity)
             while under_way:
                 yield self._named(*under_way.popleft(), granularity)
             if groups.wrong is not None:
@@ -157,6 +156,13 @@ class Tagger:
             of_several = index.arrays.n_senses[numbers] > 1
             q[of_several] = self.lexicon.merge_tree.merge_arrays(numbers[of_several], q[of_several], granularity)
         return TaggedColumns.of(group.first, group.texts, encoded.words, numbers, q, index)
+
+
+def _listed(blocks: Generator[TaggedColumns]) -> Generator[list[TaggedToken]]:
+    """Text by text; who closes it ends the workers."""
+    with closing(blocks):
+        for block in blocks:
+            yield from block.tokens()
 
 
 class _Group(NamedTuple):
@@ -191,7 +197,8 @@ class _Groups:
             wanted = self._asked is None or self._asked.may_be_in(source)
             group.append(text if wanted else text[:0])
             sources.append(source)
-            size += (len(group[-1]) // 4 if is_plain else len(group[-1])) + 2  # about as many ids
+            n_ids = (len(group[-1]) // 4 if is_plain else len(group[-1])) + 2  # about
+            size += max(n_ids, len(source) // 64)  # what is passed over is held too
             if size >= limit:
                 self.waiting.append(_Group(first, sources))
                 yield group

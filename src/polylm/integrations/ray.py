@@ -1,7 +1,7 @@
 """polylm on a Ray cluster (`polylm[ray]`): text is prepared, and tagged, on the cluster's nodes."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,7 +36,7 @@ def ray_engine(workers: int | None = None) -> Engine:
     if workers is not None and workers < 1:
         raise UserError(f"there must be at least one worker, not {workers} ({{workers}})", workers=None)
 
-    def run(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    def run(function: Callable[[T], R], items: Iterable[T]) -> Generator[R]:
         started_here = not ray.is_initialized()
         if started_here:
             environment = {"env_vars": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}}
@@ -114,8 +114,9 @@ def _lists(block: "TaggedColumns") -> "pyarrow.ListArray":
     """For each text its words."""
     import pyarrow
 
-    table = block.to_arrow().drop_columns("text").rename_columns({"token": "text"})
-    columns = [table.column(name).combine_chunks().cast(kind) for name, kind in _FIELDS.items()]
+    table = block.to_arrow()
+    sources = {**{name: name for name in _FIELDS}, "text": "token"}
+    columns = [table.column(sources[name]).combine_chunks().cast(kind) for name, kind in _FIELDS.items()]
     words = pyarrow.StructArray.from_arrays(columns, fields=list(_type().value_type))
     ends = np.cumsum(block.words.per_text)
     return pyarrow.ListArray.from_arrays(pyarrow.array(np.append(0, ends).astype(np.int32)), words)

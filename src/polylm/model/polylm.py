@@ -110,7 +110,7 @@ class PolyLM(SenseShares):
     def keep_inputs(self) -> None:
         """From now on use x(w) as it is: for a model that reads and is not changed. `train` forgets it.
 
-        Most words have one sense, and x(w) is its row of E; the others are kept, some thousands at a time.
+        Most words have one sense, and x(w) is its row of E; the others are kept.
         """
         inventory, weights = self.inventory, self._lambda()
         mixed = inventory.n_senses > 1

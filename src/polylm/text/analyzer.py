@@ -10,6 +10,7 @@ alone, for corpora.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -112,14 +113,15 @@ class Analyzer:
         self._marker_of_kind = np.array(
             [0] + [1 + MARKERS.index(marker) for marker, _ in INFLECTIONS.values()], dtype=np.int32
         )
-        self._forget()
+        self.forget()
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Drop all that is remembered."""
         self._symbol_of = _Numbering()
         for fixed in (LINE, *MARKERS):
             self._symbol_of[fixed]
         self._piece_of = _Numbering()
-        self._n_characters = 0  # of all pieces
+        self._n_characters = 0  # of all pieces and words
         self._n_pieces = 0  # those below this number have been cut
         self._piece_start = _Column(np.int64)  # a piece's words are words[start : start + length]
         self._piece_length = _Column(np.int64)
@@ -132,11 +134,18 @@ class Analyzer:
         if self._tagger is not None:
             self._tagger.forget()
 
-    def _make_room(self) -> None:
+    @contextmanager
+    def _remembering(self) -> Iterator[None]:
+        """Room for what is new; and what is half remembered, because reading was interrupted, is forgotten."""
         most = self._max_remembered
-        # Pieces, their characters, and the words of texts that came as words.
-        if len(self._piece_of) > most or self._n_characters > 40 * most or len(self._norms) > 2 * most:
-            self._forget()
+        n_words = max(len(self._norms), len(self._symbol_of))  # some of texts that came as words
+        if len(self._piece_of) > most or self._n_characters > 40 * most or n_words > 2 * most:
+            self.forget()
+        try:
+            yield
+        except BaseException:
+            self.forget()
+            raise
 
     @property
     def symbols(self) -> list[str]:
@@ -147,8 +156,8 @@ class Analyzer:
 
     def __call__(self, lines: Iterable[str]) -> NDArray[np.int32]:
         """The symbols of the lines that hold any, each line ended by symbol 0."""
-        self._make_room()
-        parts = [self._symbols_of(batch) for batch in _batches(lines)]
+        with self._remembering():
+            parts = [self._symbols_of(batch) for batch in _batches(lines)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
 
     def _symbols_of(self, lines: list[list[str]]) -> NDArray[np.int32]:
@@ -170,7 +179,10 @@ class Analyzer:
 
     def read(self, texts: Sequence[str]) -> Words:
         """The words of texts. Lines (`\\n`) do not see each other."""
-        self._make_room()
+        with self._remembering():
+            return self._read(texts)
+
+    def _read(self, texts: Sequence[str]) -> Words:
         joined = "\n".join(texts)
         sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
         first = np.cumsum(sizes + 1) - sizes - 1  # of each text in them all
@@ -190,7 +202,10 @@ class Analyzer:
 
     def read_tokens(self, texts: Sequence[Sequence[Token]]) -> Words:
         """The same for texts that are cut into words already; each is a line."""
-        self._make_room()
+        with self._remembering():
+            return self._read_tokens(texts)
+
+    def _read_tokens(self, texts: Sequence[Sequence[Token]]) -> Words:
         per_text = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
         tokens = list(chain.from_iterable(texts))
         return self._columns(
@@ -265,11 +280,15 @@ class Analyzer:
     def _rows_of(self, norms: Sequence[str]) -> list[int]:
         """Rows of the tagger, which learns new words; symbols where there is no tagger."""
         if self._tagger is None:
-            return [self._symbol_of[norm.lower()] for norm in norms]
+            n_symbols = len(self._symbol_of)
+            symbols = [self._symbol_of[norm.lower()] for norm in norms]
+            self._n_characters += sum(map(len, self._symbol_of.in_order[n_symbols:]))
+            return symbols
         rows = self._tagger.rows(norms)
         n_known = len(self._norms)
         new_norms = dict(pair for pair in zip(rows, norms, strict=True) if pair[0] >= n_known)
         self._norms.extend(new_norms.values())
+        self._n_characters += sum(map(len, new_norms.values()))
         self._splits.extend(np.array([norm.lower().isalpha() for norm in new_norms.values()], dtype=np.bool_))
         if len(self._norms) > len(self._symbol):
             grown = np.full((max(len(self._norms), 2 * len(self._symbol)), len(_KINDS)), -1, dtype=np.int32)

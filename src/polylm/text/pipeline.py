@@ -73,8 +73,10 @@ _PIPELINES: "weakref.WeakSet[TextPipeline]" = weakref.WeakSet()
 
 
 def _unlock() -> None:
-    """In a forked process nobody is left to unlock what another thread held."""
+    """In a forked process nobody is left to unlock what another thread held, or to finish what it remembered."""
     for pipeline in _PIPELINES:
+        if pipeline._lock.locked():
+            pipeline._analyzer.forget()
         pipeline._lock = threading.Lock()
 
 

@@ -30,7 +30,7 @@ def candidates(words: Sequence[str], occurrences: Tensor, least: int) -> Tensor:
 
 
 def number_of_senses(occurrences: Tensor, least: int, most: int) -> Tensor:
-    """How many senses words (P,) of several ways of use get: 3 where they are rarest, one more each time as common."""
+    """How many senses words (P,) of several ways of use get: 3 for the rarest, one more for each doubling."""
     doublings = (occurrences.double().clamp(min=1) / least).log2().round().long()
     return (3 + doublings).clamp(min=min(3, most), max=most)
 

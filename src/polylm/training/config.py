@@ -71,7 +71,7 @@ class SensesConfig(_Record):
     split: Literal["kmeans", "random"] = "kmeans"
     sense_numbers: Literal["given", "learned"] = "given"  # by the vocabulary; or learned from contexts at the split
     sense_least: int = _number(150, above=0)  # learned: words that occur less often have one sense
-    sense_share: float = _share(0.5)  # and this share of the others several: those with the most ways of use
+    sense_share: float = _share(0.5, above=0)  # and this share of the others several: those with the most ways of use
     sense_most: int = _number(8, least=2)  # of a word
     split_vectors: int = _number(80, above=0)  # occurrences of a word that are clustered
     split_lead: float = _number(2.0, least=0)  # nats by which the best sense leads the average one after the split

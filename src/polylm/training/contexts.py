@@ -34,8 +34,9 @@ def collect(
     n_vectors: int,
     mask: int,
     rate: float = RATE,
+    most: int | None = None,
 ) -> Contexts:
-    """Up to `n_vectors` contexts of each word.
+    """Up to `n_vectors` contexts of each word; `most`: no more ids are read.
 
     Of every text, words that have too few yet are masked, at most as many as in training, evenly.
     """
@@ -43,19 +44,24 @@ def collect(
     words = words.to(device)
     place = torch.full((model.inventory.n_words,), -1, dtype=torch.int64, device=device)
     place[words] = torch.arange(len(words), device=device)
-    outputs = torch.zeros(len(words), n_vectors, model.config.d_model, device=device)
+    kind = torch.float16 if device.type == "cuda" else torch.float32  # of many words it is gigabytes
+    outputs = torch.zeros(len(words), n_vectors, model.config.d_model, device=device, dtype=kind)
     counts = torch.zeros(len(words), dtype=torch.int64, device=device)
     if not len(words):
         return Contexts(words, outputs, counts)
+    n_read = 0
     for number, text in enumerate(texts):
         ids, segments = text if isinstance(text, tuple) else (text, None)
         of = place[ids]  # (B, T)
         wanted = (of >= 0) & (counts[of.clamp(min=0)] < n_vectors)
         rows = wanted.any(dim=1).nonzero().flatten()  # the others need not be read
+        if most is not None and n_read > most:
+            break
         if not len(rows):
             if bool((counts >= n_vectors).all()):
                 break
             continue
+        n_read += len(rows) * ids.shape[1]
         ids, of, wanted = ids[rows], of[rows], wanted[rows]
         segments = None if segments is None else segments[rows]
         n = max(round(ids.shape[1] * rate), 1)
@@ -65,9 +71,8 @@ def collect(
         now = torch.gather(ids, 1, chosen)
         masked = ids.scatter(1, chosen, torch.where(used, mask, now))
         at = (chosen + torch.arange(len(ids), device=device).unsqueeze(1) * ids.shape[1])[used]
-        n_read = len(at)
-        more = torch.cat((at, at.new_zeros(-n_read % 64)))  # few shapes, for each of which something is made and kept
-        vectors = model.outputs_at(masked, more, segments)[:n_read].float()
+        more = torch.cat((at, at.new_zeros(-len(at) % 64)))  # few shapes, for each of which something is made and kept
+        vectors = model.outputs_at(masked, more, segments)[: len(at)].to(kind)
         which = place[now[used]]  # (m,)
         order = torch.argsort(which, stable=True)
         which, vectors = which[order], vectors[order]

@@ -16,7 +16,8 @@ from polylm.training.config import TrainConfig
 # What may be changed when a run is taken up again.
 CHANGEABLE = {"checkpoint_every", "checkpoint_steps", "keep", "log_every", "learning_rate", "muon_rate", "clip"}
 CHANGEABLE |= {"confusion_tokens", "substitute_tokens", "reading_rate"}
-_BEFORE = {"reading_share": 0.0, "reads_unmasked": False}  # what runs did that were begun before there were these
+# What runs did that were begun before there were these.
+_BEFORE = {"reading_share": 0.0, "reads_unmasked": False, "sense_numbers": "given"}
 
 
 def describe(config: TrainConfig, model_config: ModelConfig, corpus: PreparedCorpus, *, init: bool) -> dict[str, Any]:

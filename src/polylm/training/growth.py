@@ -2,7 +2,7 @@
 
 A word that has one sense has one vector e_w. Its contexts y^P, read where it is masked, are clustered, and each cluster
 becomes a sense by the formulas of the split (split.py). x(w) stays what it was, the network does not change, and other
-words keep their senses, numbers and vectors. Which words are used in several ways their contexts say (choice.py).
+words keep their senses, numbers and vectors. Contexts also say which words are used in several ways (choice.py).
 """
 
 import logging
@@ -17,6 +17,7 @@ from torch import Tensor
 from polylm.bundle.bundle import Bundle
 from polylm.corpus.shards import PreparedCorpus
 from polylm.errors import UserError
+from polylm.model.head import log_partition
 from polylm.model.int8 import quantizable
 from polylm.model.inventory import SenseInventory
 from polylm.model.polylm import PolyLM
@@ -25,6 +26,7 @@ from polylm.senses.substitutes import nearest_in_gaps
 from polylm.senses.wordlists import N_SUBSTITUTES, WordLists
 from polylm.symbols import MASK_ID
 from polylm.text.lemmatizer import is_word
+from polylm.text.vocabulary import Vocabulary
 from polylm.training.choice import candidates, count, second_part_of_speech, ways_of_use
 from polylm.training.contexts import Contexts, collect, windows_with
 from polylm.training.split import Clusters, cluster, place_senses
@@ -64,7 +66,7 @@ def grow(bundle: Bundle, corpus: PreparedCorpus, how: Growth = Growth()) -> Bund
     second = torch.from_numpy(second_part_of_speech(ids, bundle.vocabulary))
     ways = ways_of_use(contexts, occurrences[contexts.words], second[contexts.words])
     chosen = ways.argsort(descending=True)[: round(how.share * len(ways))].sort().values
-    return _with_senses(bundle, contexts.select(chosen), how)
+    return _with_senses(bundle, contexts.select(chosen), contexts.vectors[:, 0], how)
 
 
 def _candidates(bundle: Bundle, occurrences: Tensor, least: int) -> Tensor:
@@ -87,17 +89,22 @@ def _reported(texts: Iterator[Tensor], n_words: int) -> Iterator[Tensor]:
 
 
 @torch.no_grad()
-def _with_senses(bundle: Bundle, contexts: Contexts, how: Growth) -> Bundle:
+def _with_senses(bundle: Bundle, contexts: Contexts, anywhere: Tensor, how: Growth) -> Bundle:
     words, vectors, counts = contexts
     n_senses = torch.full_like(words, how.senses)
-    clusters = cluster(vectors, counts, n_senses, lead=how.lead, seed=0).in_order()
+    clusters = cluster(vectors, counts, n_senses, lead=how.lead, seed=0).in_order().centred()
     model, source = grown(bundle.network, words, n_senses, clusters)
+    keep_frequencies(model, bundle.network, words, anywhere)
     products, shares = _confusion(model, contexts)
     assert bundle.merge_tree is not None
     tree = grown_tree(bundle.merge_tree, model, words, products, shares)
     lists = _word_lists(bundle, model, words, clusters, source)
     facts = {**(bundle.training or {}), "grown": {**vars(how), "words": len(words), "senses": int(n_senses.sum())}}
-    return replace(bundle, network=model, merge_tree=tree, wordlists=lists, training=facts, folder=None)
+    known = bundle.vocabulary
+    vocabulary = Vocabulary(known.words, known.counts, model.inventory.n_senses.tolist())
+    return replace(
+        bundle, network=model, vocabulary=vocabulary, merge_tree=tree, wordlists=lists, training=facts, folder=None
+    )
 
 
 @torch.no_grad()
@@ -126,6 +133,24 @@ def grown(network: PolyLM, words: Tensor, n_senses: Tensor, clusters: Clusters) 
         encoder.ranges = encoders[name].ranges
     place_senses(model, words, clusters, reach=float(network.embeddings.norm(dim=1).mean()))
     return model.train(network.training), source
+
+
+@torch.no_grad()
+def keep_frequencies(model: PolyLM, network: PolyLM, words: Tensor, anywhere: Tensor) -> None:
+    """Make words that were given senses as likely as before in contexts (n, d) of whatever words, on the whole.
+
+    Far from a word's own contexts its senses, which are longer vectors, would be too likely. All of its biases change
+    by one number, so its senses stay what they are among themselves.
+    """
+    log_z = log_partition(anywhere, network.embeddings, network.output_bias())
+    for some in torch.split(words, 256):
+        rows, living = model.inventory.rows(some)  # (P, k)
+        old = network.inventory.first[some]
+        before = anywhere @ network.embeddings[old].T + network.bias[old] - log_z.unsqueeze(1)  # (n, P)
+        scores = torch.einsum("nd,pkd->npk", anywhere, model.embeddings[rows]) + model.bias[rows]
+        after = scores.masked_fill(~living, -torch.inf).logsumexp(dim=-1) - log_z.unsqueeze(1)
+        shift = after.logsumexp(dim=0) - before.logsumexp(dim=0)  # (P,)
+        model.bias[rows[living]] -= shift.unsqueeze(1).expand_as(rows)[living]
 
 
 def _confusion(model: PolyLM, contexts: Contexts) -> tuple[Tensor, Tensor]:

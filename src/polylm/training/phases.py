@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -9,12 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from polylm.errors import UserError
 from polylm.model.inventory import SenseInventory
 from polylm.symbols import MASK_ID
+from polylm.training import checkpoints
 from polylm.training.choice import candidates, number_of_senses, second_part_of_speech, ways_of_use
 from polylm.training.contexts import Contexts, collect
 from polylm.training.run import Run
 from polylm.training.schedule import READING
+from polylm.training.signals import Stopped
 from polylm.training.split import Clusters, cluster, split, split_state
 
 _ENOUGH = 16  # contexts, without which a word has one sense
@@ -58,6 +62,7 @@ def split_run(run: Run) -> dict[str, Any]:
     else:
         contexts = _contexts(run, run.inventory.poly_words)
     clusters = _clusters(run, contexts)
+    del contexts  # of many words it is gigabytes
     moments = state.optimizer.state()
     torch.manual_seed(run.config.seed + 1)
     model = split(state.model, run.shape, run.inventory, clusters)
@@ -72,7 +77,7 @@ def split_run(run: Run) -> dict[str, Any]:
 
 
 def _contexts(run: Run, words: Tensor) -> Contexts:
-    """Of each word as many as the split wants; reading them takes a few parts in a hundred of the run."""
+    """Of each word as many as the split wants, as far as reading them takes no more than an eighth of the run."""
     state, n = run.state, run.config.senses.split_vectors
     planned = run.config.steps or round(1 / max(state.clock.share_per_step, 1e-6))
     tokens = min(n << 18, planned * run.config.batches.batch_tokens // 8)
@@ -82,7 +87,15 @@ def _contexts(run: Run, words: Tensor) -> Contexts:
         expected = counts * (tokens / max(len(run.batches.text.train), 1))
         texts = chain(texts, run.batches.windows_with(words.to(run.device)[expected < 2 * n], n))
     with state.reading():
-        return collect(state.model, texts, words, n, MASK_ID)
+        return collect(state.model, _heeding(run, texts), words, n, MASK_ID, most=3 * tokens)
+
+
+def _heeding(run: Run, texts: Iterator[Any]) -> Iterator[Any]:
+    """Text to read, and no further once a signal has come."""
+    for text in texts:
+        if run.signals.number:
+            raise Stopped(run.signals.number, checkpoints.latest(run.out) or run.out)
+        yield text
 
 
 def _choose(run: Run) -> Contexts:
@@ -102,6 +115,11 @@ def _choose(run: Run) -> Contexts:
         numbers[chosen] = number_of_senses(occurrences[chosen], senses.sense_least, senses.sense_most)
     numbers = torch.tensor(ranks.from_first(numbers.tolist()), dtype=torch.int64)  # devices may round otherwise
     run.inventory = SenseInventory(numbers, excluded=run.inventory.excluded)
+    if not len(run.inventory.poly_words):
+        raise UserError(
+            f"no word has {senses.sense_least} occurrences (sense_least) and enough contexts to learn senses from: "
+            "prepare more text, or train longer"
+        )
     place = torch.searchsorted(contexts.words, run.inventory.poly_words.to(run.device))
     return contexts.select(place)
 

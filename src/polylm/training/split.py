@@ -48,6 +48,12 @@ class Clusters(NamedTuple):
         centres = torch.gather(self.centres, 1, order.unsqueeze(-1).expand_as(self.centres))
         return self._replace(centres=centres, shares=torch.gather(self.shares, 1, order))
 
+    def centred(self) -> "Clusters":
+        """With centres whose mean, weighted by their shares, is 0: then x(w) is what it was."""
+        middle = torch.einsum("pk,pkd->pd", self.shares, self.centres)
+        living = (self.shares > 0).unsqueeze(-1)
+        return self._replace(centres=(self.centres - middle.unsqueeze(1)) * living, means=self.means + middle)
+
 
 @torch.no_grad()
 def cluster(
@@ -66,7 +72,7 @@ def _cluster(
     vectors: Tensor, counts: Tensor, n_senses: Tensor, *, k: int, lead: float, seed: int, random: bool, rounds: int = 12
 ) -> Clusters:
     n_words, n, d = vectors.shape
-    device = vectors.device
+    device, vectors = vectors.device, vectors.float()
     generator = torch.Generator(device).manual_seed(seed)
     occurs = torch.arange(n, device=device) < counts.unsqueeze(1)  # (P, n)
     weight = occurs.float()
