@@ -85,7 +85,7 @@ def _contexts(run: Run, words: Tensor) -> Contexts:
     if run.config.senses.sense_numbers == "learned":  # rare words count too
         counts = torch.tensor(run.vocabulary.counts, device=run.device)[words.to(run.device)]
         expected = counts * (tokens / max(len(run.batches.text.train), 1))
-        texts = chain(texts, run.batches.windows_with(words.to(run.device)[expected < 2 * n], n))
+        texts = chain(texts, run.batches.windows_with(words.to(run.device)[expected < 4 * n], n))
     with state.reading():
         return collect(state.model, _heeding(run, texts), words, n, MASK_ID, most=3 * tokens)
 
