@@ -19,6 +19,11 @@ SHIFT = len(SPECIAL) - 2  # planted words begin at 2
 TINY = ModelConfig(d_model=32, d_filter=64, n_heads=2, n_layers_d=1, n_layers_p=1, max_length=22)
 
 
+def spelled(kind, number):
+    """A name of letters alone."""
+    return kind + "".join("abcdefghij"[int(digit)] for digit in f"{number:03d}")
+
+
 def write_corpus(folder, n_texts=3000, seed=0, k=4, n_with=planted.N_HOMONYMS, name="{}{}".format):
     """Lines of ten words; the last 45 words are homonyms of two topics each, the first `n_with` of them with senses."""
     words, _ = planted.texts(n_texts, torch.Generator().manual_seed(seed))

@@ -22,7 +22,7 @@ from polylm.training.contexts import Contexts, collect, windows_with
 from polylm.training.growth import Growth, grow, grown, keep_frequencies
 from polylm.training.split import cluster
 from polylm.training.trainer import Trainer
-from tests.shared.corpora import LINE, TINY, write_corpus
+from tests.shared.corpora import LINE, TINY, spelled, write_corpus
 from tests.shared.corpora import settings as train_settings
 
 INVENTORY = SenseInventory([1, 1, 1, 1, 3, 1, 1, 1], excluded=[0, 2, 3], numbers=[1, 1, 1, 1, 1, 2, 5, 1, 1, 1])
@@ -132,11 +132,6 @@ def test_words_of_two_kinds_of_contexts_have_more_ways_of_use():
     contexts = Contexts(torch.arange(10), vectors, torch.full((10,), 30))
     ways = ways_of_use(contexts, torch.full((10,), 500), torch.zeros(10))
     assert ways[:5].min() > ways[5:].max()
-
-
-def spelled(kind, number):
-    """A name of letters alone."""
-    return kind + "".join("abcdefghij"[int(digit)] for digit in f"{number:03d}")
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from polylm.training.observers import Callbacks
 from polylm.training.phases import split_run
 from polylm.training.signals import Stopped
 from polylm.training.trainer import Trainer
-from tests.shared.corpora import TINY, same_weights, settings, write_corpus
+from tests.shared.corpora import TINY, same_weights, settings, spelled, write_corpus
 
 
 def run(corpus, out, *, resume=False, stop_after=None, callbacks=None, **changes):
@@ -78,7 +78,6 @@ def test_taken_up_again_it_is_the_same_run(corpus, tmp_path, whole, stop):
         {"optimizer": "adamw", "start": "senses"},
         {"ema": 0.2},
         {"accumulate": 2},
-        {"sense_numbers": "learned", "split_vectors": 4, "reading_share": 0.25},
     ],
 )
 def test_other_ways_are_taken_up_again_too(corpus, tmp_path, changes):
@@ -86,6 +85,20 @@ def test_other_ways_are_taken_up_again_too(corpus, tmp_path, changes):
     run(corpus, tmp_path / "cut", stop_after=9, **changes)
     run(corpus, tmp_path / "cut", resume=True, **changes)
     assert same_weights(tmp_path / "cut", tmp_path / "whole")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [5, 9, 17])
+def test_learned_numbers_of_senses_are_taken_up_again(tmp_path, stop):
+    """Before the split, after it, and in the last phase."""
+    corpus = write_corpus(tmp_path / "corpus", n_with=0, name=spelled)
+    changes = {"sense_numbers": "learned", "split_vectors": 4, "reading_share": 0.25}
+    run(corpus, tmp_path / "whole", **changes)
+    run(corpus, tmp_path / "cut", stop_after=stop, **changes)
+    run(corpus, tmp_path / "cut", resume=True, **changes)
+    assert same_weights(tmp_path / "cut", tmp_path / "whole")
+    with pytest.raises(UserError, match="no word has 1000000 occurrences"):
+        run(corpus, tmp_path / "other", sense_least=1_000_000, **changes)
 
 
 CODE = """
