@@ -99,7 +99,7 @@ def _with_senses(bundle: Bundle, contexts: Contexts, anywhere: Tensor, how: Grow
     assert bundle.merge_tree is not None
     tree = grown_tree(bundle.merge_tree, model, words, products, shares)
     lists = _word_lists(bundle, model, words, clusters, source)
-    facts = {**(bundle.training or {}), "grown": {**vars(how), "words": len(words), "senses": int(n_senses.sum())}}
+    facts = {**(bundle.training or {}), "grown": {**vars(how), "words": len(words)}}
     known = bundle.vocabulary
     vocabulary = Vocabulary(known.words, known.counts, model.inventory.n_senses.tolist())
     return replace(
