@@ -102,7 +102,7 @@ def test_substitutes_tell_senses_apart(english):
     ("form", "usual"),
     [
         ("dogs", "dog"), ("Mice", "mouse"), ("women", "woman"), ("leaves", "leaf"),  # rare alone
-        ("saw", "saw"), ("left", "left"), ("goods", "goods"), ("used", "used"), ("worst", "worst"),  # words of their own
+        ("saw", "saw"), ("left", "left"), ("goods", "goods"), ("used", "used"), ("worst", "worst"),  # their own
         ("states", "states"), ("geese", "geese"), ("bank", "bank"), ("went", "go"),  # common, base and unknown forms
     ],
 )  # fmt: skip
