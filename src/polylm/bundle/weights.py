@@ -166,8 +166,8 @@ def _restored(tensors: dict[str, Tensor], path: Path) -> dict[str, Tensor]:
             values = _unpacked(tensor) if kind == "int6" else tensor.float()
             state[plain] = values.mul_(tensors[f"{plain}.scales"][:, None])
         elif kind != "scales" or not {f"{plain}.int8", f"{plain}.int6"} & set(tensors):
-            kind_of = torch.float32 if tensor.is_floating_point() else tensor.dtype
-            state[name] = tensor.to(kind_of, copy=True)  # so that the file need not stay in memory
+            dtype = torch.float32 if tensor.is_floating_point() else tensor.dtype
+            state[name] = tensor.to(dtype, copy=True)  # so that the file need not stay in memory
     return state
 
 
