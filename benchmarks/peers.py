@@ -27,7 +27,7 @@ from polylm.evaluation.instances import Instance, WSIDataset
 from polylm.evaluation.systems import PolyLMSystem
 from polylm.evaluation.wsi import evaluate, judge
 
-THRESHOLDS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
+THRESHOLDS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2)
 KS = (2, 3, 4, 5, 6, 8)
 Vectors = NDArray[np.float32]
 
