@@ -48,16 +48,18 @@ class Confusion:
     def __init__(self, inventory: SenseInventory) -> None:
         self.inventory = inventory
         k, n = inventory.max_senses, len(inventory.poly_words)
-        self.products = torch.zeros(n, k, k, dtype=torch.float64)  # sums of q_s q_t, by polysemous word
-        self.sums = torch.zeros(n, k, dtype=torch.float64)  # sums of q_s
-        self._place = torch.full((inventory.n_words,), -1, dtype=torch.int64)
-        self._place[inventory.poly_words.cpu()] = torch.arange(n)
+        device = inventory.n_senses.device
+        self.products = torch.zeros(n, k, k, dtype=torch.float64, device=device)  # sums of q_s q_t, by polysemous word
+        self.sums = torch.zeros(n, k, dtype=torch.float64, device=device)  # sums of q_s
+        self._place = torch.full((inventory.n_words,), -1, dtype=torch.int64, device=device)
+        self._place[inventory.poly_words] = torch.arange(n, device=device)
 
     def add(self, words: Tensor, q: Tensor) -> None:
         """Occurrences of words (n,) with their distributions q (n, k); words of one sense are passed over."""
-        words, q = words.flatten().cpu(), q.flatten(0, -2).double().cpu()
+        device = self.sums.device
+        words, q = words.flatten().to(device), q.flatten(0, -2).to(device)
         place = self._place[words]
-        q, place = q[place >= 0], place[place >= 0]
+        q, place = q[place >= 0].double(), place[place >= 0]
         self.products.index_add_(0, place, q.unsqueeze(-1) * q.unsqueeze(-2))
         self.sums.index_add_(0, place, q)
 

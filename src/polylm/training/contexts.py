@@ -89,6 +89,30 @@ def _lots(words: Tensor, number: int) -> Tensor:
     return torch.rand(words.shape, generator=generator, device=words.device)
 
 
+def until_met(
+    texts: Iterable[Tensor | tuple[Tensor, Tensor]], words: Tensor, n: int, *, n_words: int, most: int
+) -> Iterator[Tensor | tuple[Tensor, Tensor]]:
+    """Of texts the rows that have one of some words (P,) which was met less than n times; hardly more than `most` ids.
+
+    There are `n_words` words in all.
+    """
+    n_read, met = 0, torch.zeros(n_words, dtype=torch.int64, device=words.device)
+    lacking = torch.zeros(n_words, dtype=torch.bool, device=words.device)
+    lacking[words] = True
+    for text in texts:
+        ids, segments = text if isinstance(text, tuple) else (text, None)
+        rows = lacking[ids].any(dim=1).nonzero().flatten()
+        if n_read >= most or not bool(lacking.any()):
+            return
+        if not len(rows):
+            continue
+        ids = ids[rows]
+        n_read += ids.numel()
+        met += torch.bincount(ids.flatten(), minlength=n_words)
+        lacking &= met < n
+        yield ids if segments is None else (ids, segments[rows])
+
+
 def windows_with(
     ids: NDArray[Any], words: NDArray[np.int64], n: int, length: int, *, rate: float = RATE, together: int = 48
 ) -> Iterator[Tensor]:

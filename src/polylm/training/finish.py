@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from polylm.symbols import MASK_ID
 from polylm.text.lemmatizer import is_word
 from polylm.text.vocabulary import Vocabulary
 from polylm.training import checkpoints
+from polylm.training.contexts import until_met
 from polylm.training.log import RunLog
 from polylm.training.phases import split_run
 from polylm.training.run import Run
@@ -25,6 +27,7 @@ from polylm.training.signals import Stopped
 from polylm.training.watch import sense_counts
 
 RANGE_TOKENS = 1 << 13  # of text, on which the ranges of the encoders' numbers are measured
+CONFUSED_OCCURRENCES = 32  # of a word on which its confusions are counted, as far as twice the usual text has them
 
 logger = logging.getLogger("polylm.training")
 
@@ -72,16 +75,25 @@ def bundle_of(run: Run, summary: dict[str, Any]) -> Bundle:
     return Bundle(model, words, text, merge_tree, wordlists=lists, training=summary)
 
 
+def _at_most(run: Run, n_tokens: int) -> int:
+    """Ids to count on: no more than the run has learned from."""
+    return n_tokens if run.begun_from is not None else min(n_tokens, run.tokens)
+
+
 def _texts(run: Run, n_tokens: int, purpose: int, what: str) -> Iterator[Any]:
-    """Text to count on: no more than the run has learned from, and no further once a signal has come."""
-    if run.begun_from is None:
-        n_tokens = min(n_tokens, run.tokens)
+    """Random text to count on."""
+    n_tokens = _at_most(run, n_tokens)
+    return _reported(run, run.batches.windows(n_tokens, purpose), n_tokens, what)
+
+
+def _reported(run: Run, texts: Iterator[Any], n_tokens: int, what: str) -> Iterator[Any]:
+    """Texts of so many ids; no further once a signal has come."""
     done, said = 0, time.monotonic()
-    for texts in run.batches.windows(n_tokens, purpose):
+    for text in texts:
         if run.signals.number:
             raise Stopped(run.signals.number, checkpoints.latest(run.out) or run.out)
-        yield texts
-        done += (texts[0] if isinstance(texts, tuple) else texts).numel()
+        yield text
+        done += (text[0] if isinstance(text, tuple) else text).numel()
         if time.monotonic() - said > 1:
             said = time.monotonic()
             logger.info(f"counting {what}: {min(done / n_tokens, 1):.0%}", extra={"progress": True})
@@ -98,10 +110,20 @@ def _measure_ranges(run: Run) -> None:
 
 
 def _count_confusion(run: Run) -> MergeTree:
+    n_tokens = run.config.senses.confusion_tokens
+    texts = chain(_texts(run, n_tokens, 2, "confusions"), _around_rare_words(run, _at_most(run, n_tokens)))
     with run.state.reading():
-        return count_confusion(
-            run.state.model, _texts(run, run.config.senses.confusion_tokens, 2, "confusions"), MASK_ID
-        )
+        return count_confusion(run.state.model, texts, MASK_ID)
+
+
+def _around_rare_words(run: Run, n_tokens: int) -> Iterator[Any]:
+    """More text for words of several senses of which so much random text has too few occurrences."""
+    words = run.state.model.inventory.poly_words.cpu()
+    met = torch.tensor(run.vocabulary.counts)[words] * (n_tokens / max(len(run.batches.text.train), 1))
+    rare = words[met < CONFUSED_OCCURRENCES].to(run.device)
+    texts = run.batches.windows_with(rare, CONFUSED_OCCURRENCES)
+    texts = until_met(texts, rare, CONFUSED_OCCURRENCES, n_words=len(run.vocabulary), most=2 * n_tokens)
+    return _reported(run, texts, 2 * n_tokens, "confusions of rare words")
 
 
 def _count_substitutes(run: Run) -> WordLists:
