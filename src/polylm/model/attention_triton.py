@@ -30,18 +30,22 @@ def _normed(a, b, D: tl.constexpr):
 
 
 @triton.jit
-def _probabilities(qa, qb, ka, kb, t, T, scale):
-    """The softmax of the scores (BT, BT), in float32."""
+def _probabilities(qa, qb, ka, kb, segment_ptr, row, t, T, scale, SEGMENTS: tl.constexpr):
+    """The softmax of the scores (BT, BT), in float32, over the positions of one's own segment."""
     scores = tl.dot(qb, tl.trans(kb), tl.dot(qa, tl.trans(ka))) * (scale * 1.4426950408889634)
     scores = tl.where(t[None, :] < T, scores, -1e30)
+    if SEGMENTS:
+        segment = tl.load(segment_ptr + row.to(tl.int64) * T + t, mask=t < T, other=-1)
+        scores = tl.where(segment[:, None] == segment[None, :], scores, -1e30)
     p = tl.exp2(scores - tl.max(scores, axis=1)[:, None])
     return p / tl.sum(p, axis=1)[:, None]
 
 
 @triton.jit
 def _forward_kernel(
-    qkv_ptr, cos_ptr, sin_ptr, out_ptr, T, N_HEADS, scale, D: tl.constexpr, HALF: tl.constexpr, BT: tl.constexpr
-):
+    qkv_ptr, cos_ptr, sin_ptr, segment_ptr, out_ptr, T, N_HEADS, scale,
+    D: tl.constexpr, HALF: tl.constexpr, BT: tl.constexpr, SEGMENTS: tl.constexpr,
+):  # fmt: skip
     pid = tl.program_id(0)
     row, head = pid // N_HEADS, pid % N_HEADS
     t, h, d = tl.arange(0, BT), tl.arange(0, HALF), tl.arange(0, D)
@@ -55,7 +59,7 @@ def _forward_kernel(
     ka, kb, _ = _normed(_half(base, t, h, stride, T, width, HALF), _half(base, t, h, stride, T, width + HALF, HALF), D)
     p = _probabilities(
         (qa * cos - qb * sin).to(kind), (qa * sin + qb * cos).to(kind),
-        (ka * cos - kb * sin).to(kind), (ka * sin + kb * cos).to(kind), t, T, scale,
+        (ka * cos - kb * sin).to(kind), (ka * sin + kb * cos).to(kind), segment_ptr, row, t, T, scale, SEGMENTS,
     )  # fmt: skip
     v = tl.load(base + 2 * width + t[:, None] * stride + d[None, :], mask=t[:, None] < T, other=0.0)
     out = tl.dot(p.to(kind), v)
@@ -81,8 +85,8 @@ def _store_normed(base, t, h, stride, T, offset, da, db, a, b, inverse, D: tl.co
 
 @triton.jit
 def _backward_kernel(
-    qkv_ptr, cos_ptr, sin_ptr, dout_ptr, dqkv_ptr, T, N_HEADS, scale,
-    D: tl.constexpr, HALF: tl.constexpr, BT: tl.constexpr,
+    qkv_ptr, cos_ptr, sin_ptr, segment_ptr, dout_ptr, dqkv_ptr, T, N_HEADS, scale,
+    D: tl.constexpr, HALF: tl.constexpr, BT: tl.constexpr, SEGMENTS: tl.constexpr,
 ):  # fmt: skip
     pid = tl.program_id(0)
     row, head = pid // N_HEADS, pid % N_HEADS
@@ -100,7 +104,7 @@ def _backward_kernel(
     )
     qra, qrb = (qa * cos - qb * sin).to(kind), (qa * sin + qb * cos).to(kind)
     kra, krb = (ka * cos - kb * sin).to(kind), (ka * sin + kb * cos).to(kind)
-    p = _probabilities(qra, qrb, kra, krb, t, T, scale)
+    p = _probabilities(qra, qrb, kra, krb, segment_ptr, row, t, T, scale, SEGMENTS)
     v = tl.load(base + 2 * width + t[:, None] * stride + d[None, :], mask=t[:, None] < T, other=0.0)
     d_at = dout_ptr + row.to(tl.int64) * T * width + head * D + t[:, None] * width + d[None, :]
     d_out = tl.load(d_at, mask=t[:, None] < T, other=0.0)
@@ -117,31 +121,34 @@ def _backward_kernel(
 
 class _Attention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, qkv: Tensor, cos: Tensor, sin: Tensor, n_heads: int) -> Tensor:
-        qkv = qkv.contiguous()
+    def forward(ctx: Any, qkv: Tensor, cos: Tensor, sin: Tensor, segments: Tensor | None, n_heads: int) -> Tensor:
+        qkv, segments = qkv.contiguous(), None if segments is None else segments.contiguous()
         n, length, width = qkv.shape
         d = width // 3 // n_heads
         out = torch.empty(n, length, width // 3, dtype=qkv.dtype, device=qkv.device)
         block = max(triton.next_power_of_2(length), 16)
         _forward_kernel[(n * n_heads,)](
-            qkv, cos, sin, out, length, n_heads, d**-0.5, D=d, HALF=d // 2, BT=block, num_warps=FORWARD_WARPS
-        )
+            qkv, cos, sin, qkv if segments is None else segments, out, length, n_heads, d**-0.5,
+            D=d, HALF=d // 2, BT=block, SEGMENTS=segments is not None, num_warps=FORWARD_WARPS,
+        )  # fmt: skip
         ctx.save_for_backward(qkv, cos, sin)
-        ctx.n_heads = n_heads
+        ctx.n_heads, ctx.segments = n_heads, segments
         return out
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None, None]:
         qkv, cos, sin = ctx.saved_tensors
+        segments = ctx.segments
         n, length, width = qkv.shape
         d = width // 3 // ctx.n_heads
         dqkv = torch.empty_like(qkv)
         block = max(triton.next_power_of_2(length), 16)
         _backward_kernel[(n * ctx.n_heads,)](
-            qkv, cos, sin, gradients[0].contiguous(), dqkv, length, ctx.n_heads, d**-0.5,
-            D=d, HALF=d // 2, BT=block, num_warps=BACKWARD_WARPS, num_stages=1,
+            qkv, cos, sin, qkv if segments is None else segments, gradients[0].contiguous(), dqkv, length,
+            ctx.n_heads, d**-0.5,
+            D=d, HALF=d // 2, BT=block, SEGMENTS=segments is not None, num_warps=BACKWARD_WARPS, num_stages=1,
         )  # fmt: skip
-        return dqkv, None, None, None
+        return dqkv, None, None, None, None
 
 
 def usable(qkv: Tensor, n_heads: int) -> bool:
@@ -150,7 +157,10 @@ def usable(qkv: Tensor, n_heads: int) -> bool:
     return qkv.dtype in (torch.bfloat16, torch.float16) and qkv.shape[1] <= MAX_LENGTH and d in (32, 64, 128)
 
 
-def attention(qkv: Tensor, cos: Tensor, sin: Tensor, n_heads: int) -> Tensor:
-    """(B, T, d) of qkv (B, T, 3 d): normalised, rotated by cos and sin (T, d_head / 2), all positions seeing all."""
-    result: Tensor = _Attention.apply(qkv, cos, sin, n_heads)
+def attention(qkv: Tensor, cos: Tensor, sin: Tensor, n_heads: int, segments: Tensor | None = None) -> Tensor:
+    """(B, T, d) of qkv (B, T, 3 d): normalised, rotated by cos and sin (T, d_head / 2).
+
+    All positions see all, or those with their number in `segments` (B, T).
+    """
+    result: Tensor = _Attention.apply(qkv, cos, sin, segments, n_heads)
     return result

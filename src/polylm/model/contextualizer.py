@@ -83,6 +83,15 @@ def _attention_mask(segments: Tensor | None) -> Tensor | None:
     return (segments.unsqueeze(-1) == segments.unsqueeze(-2)).unsqueeze(1)
 
 
+def _has_kernels(qkv: Tensor, n_heads: int) -> bool:
+    """Whether attention over this is one kernel, masks included."""
+    if not (qkv.is_cuda and triton_works()):
+        return False
+    from polylm.model.attention_triton import usable
+
+    return usable(qkv, n_heads)
+
+
 class Transformer(nn.Module):
     """Pre-norm encoder with rotary positions and normalised queries and keys; layer norm on the way in and out."""
 
@@ -116,19 +125,20 @@ class Transformer(nn.Module):
 
         `at` (n,): only these places of the B * T are wanted, (n, d); the last layer then computes no others.
         """
-        mask = _attention_mask(segments)
         if self._integers is not None:
-            return self._integers(x, mask, at)
+            return self._integers(x, _attention_mask(segments), at)
         length = x.shape[1]
         rotation = (self.cos[:length], self.sin[:length])
         first, between, last = _compiled() if self.compiled else _PARTS
         layers = [layer for layer in self.layers if isinstance(layer, _TransformerLayer)]
         dropout = layers[0].dropout if self.training else 0.0
         x, qkv = first(x, *_of_norm(self.norm_in), *layers[0].entry())
+        fused = not dropout and _has_kernels(qkv, self.n_heads)
+        who = segments if fused else _attention_mask(segments)
         for layer, following in pairwise(layers):
-            y = layer.attend(qkv, rotation, mask, dropout)
+            y = layer.attend(qkv, rotation, who, dropout, fused=fused)
             x, qkv = between(x, y, *layer.exit(), *following.entry(), dropout)
-        y = layers[-1].attend(qkv, rotation, mask, dropout)
+        y = layers[-1].attend(qkv, rotation, who, dropout, fused=fused)
         if at is not None:
             x, y = (_take(h.flatten(0, 1), at) for h in (x, y))
         out: Tensor = last(x, y, *layers[-1].exit(), *_of_norm(self.norm_out), dropout)
@@ -190,20 +200,27 @@ class _TransformerLayer(nn.Module):
         """Weights after it."""
         return self.out.weight, *_of_norm(self.norm_filter), self.up.weight, self.down.weight
 
-    def attend(self, qkv: Tensor, rotation: tuple[Tensor, Tensor], mask: Tensor | None, dropout: float = 0.0) -> Tensor:
-        """(B, T, d) of queries, keys and values (B, T, 3 d)."""
-        if mask is None and not dropout and qkv.is_cuda and triton_works():
-            from polylm.model import attention_triton
+    def attend(
+        self,
+        qkv: Tensor,
+        rotation: tuple[Tensor, Tensor],
+        who: Tensor | None,
+        dropout: float = 0.0,
+        *,
+        fused: bool = False,
+    ) -> Tensor:
+        """(B, T, d) of queries, keys and values (B, T, 3 d). `who` sees whom: a mask; segments (B, T) where `fused`."""
+        if fused:
+            from polylm.model.attention_triton import attention
 
-            if attention_triton.usable(qkv, self.n_heads):
-                return attention_triton.attention(qkv, *rotation, self.n_heads)
+            return attention(qkv, *rotation, self.n_heads, who)
         n, length, width = qkv.shape
         heads = qkv.view(n, length, 3, self.n_heads, width // 3 // self.n_heads)
         q, k, v = heads.unbind(2)  # (B, T, heads, d_head)
         cos, sin = (table.to(qkv.dtype) for table in rotation)
         q, k = (_rotate(_rms_norm(h), cos, sin) for h in (q, k))
         q, k, v = (h.transpose(1, 2) for h in (q, k, v))
-        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=who, dropout_p=dropout)
         return y.transpose(1, 2).reshape(n, length, width // 3)
 
 
