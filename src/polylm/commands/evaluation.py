@@ -35,7 +35,7 @@ def score(
 
 def eval_(
     dataset: Annotated[
-        Literal["semeval2010", "semeval2013", "semeval2013-trial", "wic", "wsd", "jsonl"],
+        Literal["semeval2010", "semeval2013", "semeval2013-trial", "semcor-wsi", "wic", "wsd", "jsonl"],
         typer.Argument(help="Which data set."),
     ],
     data: Annotated[Path, typer.Argument(help="Its folder; for jsonl your file.")],

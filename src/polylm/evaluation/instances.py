@@ -36,7 +36,7 @@ class WSIDataset:
     """Instances to be told apart by sense, and how they are scored: `task` names the measures and the answers."""
 
     name: str
-    task: str  # semeval2010, semeval2013 or own
+    task: str  # semeval2010, semeval2013, semcor-wsi or own
     instances: list[Instance]
     gold: Key
 

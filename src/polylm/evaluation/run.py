@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from polylm.atomic import write_bytes
 from polylm.errors import UserError
-from polylm.evaluation import own, report, semeval2010, semeval2013, wic, wsd, wsi
+from polylm.evaluation import own, report, semcor_wsi, semeval2010, semeval2013, wic, wsd, wsi
+from polylm.evaluation.instances import WSIDataset
 from polylm.evaluation.keys import write_key
 from polylm.wordnet import sense_keys
 
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
     from polylm.evaluation.systems import PolyLMSystem
     from polylm.model.polylm import PolyLM
 
-READERS = {
+READERS: dict[str, Callable[[Path], WSIDataset]] = {
     "semeval2010": semeval2010.read,
     "semeval2013": semeval2013.read,
     "semeval2013-trial": semeval2013.read_trial,
+    "semcor-wsi": semcor_wsi.read,
     "jsonl": own.read_to_score,
 }
 
@@ -101,7 +103,7 @@ def _wsi(evaluation: wsi.Evaluation, name: str) -> Result:
         if odd:
             notes.append(f"read as the lemma, though the focus is not a form of it: {_some(odd)}")
     note = "\n".join(notes)
-    published = report.published(evaluation.dataset.name) if evaluation.dataset.task != "own" else {}
+    published = report.published(evaluation.dataset.name) if evaluation.dataset.task.startswith("semeval") else {}
     values = {**evaluation.to_dict(), "published": published}
     return Result(
         report.evaluation_table(evaluation, name),

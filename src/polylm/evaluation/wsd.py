@@ -5,20 +5,19 @@ stands at words with WordNet sense w. A word gets the w with the largest sum of 
 SemCor, or not known to the model, or has one sense there, it gets its first sense, as the baseline does.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polylm.archives import texts_of
 from polylm.errors import UserError
+from polylm.evaluation import semcor
 from polylm.evaluation.datasets import how_to_get
 from polylm.evaluation.instances import Instance, find_folder, parse_xml, read_lines
-from polylm.wordnet import SS_TYPE
 
 if TYPE_CHECKING:
     from polylm.evaluation.systems import PolyLMSystem
@@ -52,19 +51,19 @@ class WSDResult:
 
 def evaluate(
     datasets: Mapping[str, Labelled],
-    semcor: Labelled,
+    tagged: Labelled,
     inventory: Mapping[tuple[str, str], Sequence[str]],
     system: "PolyLMSystem",
 ) -> WSDResult:
     """Map senses on SemCor, answer every data set."""
-    frequency = _frequencies(semcor)
+    frequency = _frequencies(tagged)
     first = {word: max(counts, key=lambda sense: counts[sense]) for word, counts in frequency.items() if counts}
     first |= {word: _most_frequent(senses, frequency[word]) for word, senses in inventory.items()}
     wanted = {(i.lemma, i.pos) for labelled in datasets.values() for i in labelled.instances}
     useful = {word for word in wanted if len(frequency[word]) > 1 and _several(word[0], system)}
     training = [
         (instance, senses[0])
-        for instance, senses in zip(semcor.instances, semcor.senses, strict=True)
+        for instance, senses in zip(tagged.instances, tagged.senses, strict=True)
         if (instance.lemma, instance.pos) in useful
     ]
     asked = [i for labelled in datasets.values() for i in labelled.instances if (i.lemma, i.pos) in useful]
@@ -105,9 +104,9 @@ def _predict(q: Any, counts: Mapping[str, Any]) -> str:
     return list(counts)[int(np.argmax(given @ q))]
 
 
-def _frequencies(semcor: Labelled) -> dict[tuple[str, str], dict[str, int]]:
+def _frequencies(tagged: Labelled) -> dict[tuple[str, str], dict[str, int]]:
     counts: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for instance, senses in zip(semcor.instances, semcor.senses, strict=True):
+    for instance, senses in zip(tagged.instances, tagged.senses, strict=True):
         counts[instance.lemma, instance.pos][senses[0]] += 1
     return counts
 
@@ -170,28 +169,18 @@ def read_semcor(path: str | Path) -> Labelled:
         return read_labelled((path if path.is_dir() else path.parent) / "semcor")
     instances: list[Instance] = []
     senses: list[tuple[str, ...]] = []
-    for name, text in sorted(texts_of(path, r"brown[12v]/tagfiles/(br-\w+)")):
+    for name, sentences in semcor.documents(path):
         words: list[tuple[str, tuple[str, str, str] | None]] = []
-        for match in _WORD.finditer(text):
-            attributes = dict(_ATTRIBUTE.findall(match[2] or ""))
-            form = match[3].strip()
-            key = attributes.get("lexsn", "").split(";")[0]
-            lemma = attributes.get("lemma", "").lower()
-            if not form:
-                continue
-            if match[1] == "wf" and lemma and key[:1] in SS_TYPE and attributes.get("wnsn", "0").split(";")[0] != "0":
-                words.append((form, (f"{name}.{len(instances)}.{len(words)}", lemma, SS_TYPE[key[0]])))
-                senses.append((f"{lemma}%{key}",))
+        for form, sense in chain.from_iterable(sentences):
+            if sense is not None and sense.in_wordnet:
+                words.append((form, (f"{name}.{len(instances)}.{len(words)}", sense.lemma, sense.pos)))
+                senses.append((f"{sense.lemma}%{sense.key}",))
             else:
                 words.append((form, None))
         instances += _document(words)
     if not instances:
-        raise UserError(f"{path} holds no SemCor: it has no brown1/tagfiles/br-…")
+        raise UserError(f"{path} holds no word with a sense of WordNet")
     return Labelled(instances, senses)
-
-
-_WORD = re.compile(r"<(wf|punc)([^>]*)>([^<]*)</")
-_ATTRIBUTE = re.compile(r"(\w+)=([^\s>]+)")
 
 
 def find_beside(folder: str | Path, name: str) -> Path:

@@ -10,11 +10,12 @@ from polylm.evaluation.baselines import Baseline, OneCluster, OnePerInstance, Ra
 from polylm.evaluation.instances import Instance, WSIDataset
 from polylm.evaluation.keys import Key
 
-# Of each task: its measures, of which the first two have the AVG.
+# Of each task: its measures; where there are several, the first two have the AVG.
 MEASURES = {
     "semeval2010": (metrics.paired_fscore, metrics.v_measure),
     "semeval2013": (metrics.fuzzy_bcubed, metrics.fuzzy_nmi),
     "own": (metrics.paired_fscore, metrics.v_measure, metrics.bcubed, metrics.adjusted_rand),
+    "semcor-wsi": (metrics.bcubed,),
 }
 THRESHOLD = 0.2  # SemEval-2013: every sense above it is an answer, and the best one always
 
@@ -120,8 +121,8 @@ def _over(
     lemmas: Sequence[str],
     per_lemma: Mapping[str, Mapping[str, float]],
 ) -> dict[str, float]:
-    """Scores over some lemmas: by the task's own rule, or for own data the plain mean of everything."""
-    if task == "own":
+    """Scores over some lemmas: by the task's own rule, or the plain mean of everything."""
+    if task in ("own", "semcor-wsi"):
         names = per_lemma[lemmas[0]]
         return {name: sum(per_lemma[lemma][name] for lemma in lemmas) / len(lemmas) for name in names}
     return _with_avg(measures, [measure.over(lemmas) for measure in measures])
@@ -132,7 +133,9 @@ def _with_avg(measures: Sequence[metrics.Measure], values: Sequence[Mapping[str,
     for measure, value in zip(measures, values, strict=True):
         scores[measure.name] = value["score"]
         scores |= {f"{measure.name}_{part}": value[part] for part in measure.parts}
-    return {**scores, "avg": metrics.geometric_mean(*(scores[measure.name] for measure in measures[:2]))}
+    if len(measures) > 1:
+        scores["avg"] = metrics.geometric_mean(*(scores[measure.name] for measure in measures[:2]))
+    return scores
 
 
 def _only_scores(measures: Sequence[metrics.Measure], totals: Mapping[str, float]) -> dict[str, float]:
