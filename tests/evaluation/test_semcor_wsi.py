@@ -6,13 +6,13 @@ from polylm.errors import UserError
 from polylm.evaluation import semcor_wsi
 from polylm.evaluation.wsi import judge
 
-TABLE = '''sentence,lemma,lexsn,wnsn,pos,position
+TABLE = """sentence,lemma,lexsn,wnsn,pos,position
 "Sir_Cedric sat by the bank , old and cold .",bank,1:17:01::,1,NN,"(22, 26)"
 The Bank was closed .,Bank,1:14:00::,2,NN,"(4, 8)"
 The BANKS were closed .,bank,1:14:00::,2,NN,"(4, 9)"
 "Sir_Cedric sat by the bank , old and cold .",cold,3:00:01::,1,JJ,"(37, 41)"
 It was a cold day .,cold,3:00:01::,1,JJ,"(9, 13)"
-'''
+"""
 
 
 def test_the_authors_files(tmp_path):
