@@ -36,6 +36,7 @@ from polylm.wordnet import WordNet
 BANDS = ((150, 900), (900, 5_000))
 PAIRS = 60
 HELD = 0.2  # of the occurrences
+READ = 100  # of the held-out occurrences of a planted word, at most
 WINDOW = 128  # ids
 LIVING = 0.02  # of a word's occurrences, below which a sense does not count
 
@@ -115,7 +116,13 @@ def score(options: argparse.Namespace) -> None:
     about = json.loads((options.folder / "planted.json").read_text())
     with np.load(options.folder / "held.npz") as file:
         windows, sides = file["windows"].astype(np.int64), file["sides"]
+    mixed = np.random.default_rng(0).permutation(len(sides))
+    windows, sides = windows[mixed], sides[mixed]
     word = windows[:, WINDOW // 2]
+    order = np.argsort(word, kind="stable")
+    number = np.arange(len(word)) - np.searchsorted(word[order], word[order])
+    used = order[number < READ]
+    windows, sides, word = windows[used], sides[used], word[used]
     texts = [Text(ids, [WINDOW // 2], [target]) for ids, target in zip(windows, word, strict=True)]
     length, n_words = bundle.network.config.max_length, bundle.network.inventory.n_words
     q = Reader(bundle.network).read(cut(texts, length, n_words)).q

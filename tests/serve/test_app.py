@@ -27,7 +27,7 @@ def test_tag(client, model):
     assert found["text"] == TEXT
     for token, expected in zip(found["tokens"], model.tag(TEXT, granularity=0.5), strict=True):
         assert token.pop("n_senses") == {"bank": 2}.get(expected.lemma, 0 if expected.sense is None else 1)
-        assert token.pop("label") == model.label(expected.sense)
+        assert token.pop("label") == model.label(expected.sense, granularity=0.5)
         assert token == expected.to_dict()
     assert client.post("/api/tag", json={"text": ""}).json()["tokens"] == []
     fine = client.post("/api/tag", json={"text": TEXT, "granularity": 1}).json()

@@ -63,6 +63,21 @@ def test_a_run_leaves_a_model(whole, corpus):
     assert checkpoints.steps(out) == [16, 20]
 
 
+def test_confusions_of_rare_words_are_counted_on_more_text(tmp_path, monkeypatch):
+    """A little random text has few of the 45 words; windows around them have all, and are not read without end."""
+    corpus = write_corpus(tmp_path / "corpus", n_texts=300)
+    counted, read = {}, {}
+    for n in (0, 2):
+        monkeypatch.setattr(finish, "CONFUSED_OCCURRENCES", n)
+        trainer, _ = run(corpus, tmp_path / f"run{n}", confusion_tokens=22 * 40, batch_tokens=22)
+        counted[n] = int((Bundle.read(tmp_path / f"run{n}").merge_tree.shares.sum(dim=1) > 0).sum())
+        texts = list(finish._around_rare_words(trainer.run, 22 * 10))
+        read[n] = sum(text.numel() for text in texts)
+    assert counted[0] < counted[2] == 45
+    assert read[0] == 0
+    assert 22 * 20 <= read[2] <= 22 * 21  # twice as much as was said, to a batch
+
+
 @pytest.mark.parametrize("stop", [4, 5, 6, 7, 13])
 def test_taken_up_again_it_is_the_same_run(corpus, tmp_path, whole, stop):
     """Before the split, at it (step 6), after it, between checkpoints."""

@@ -111,9 +111,12 @@ class Model(Tagger, Embedder):
         """How the senses of a word merge as the granularity falls."""
         return self.lexicon.tree(word, as_is=as_is)
 
-    def label(self, key: str | None) -> str:
-        """What a sense of several is like: three words that are near to it, or that could stand for it."""
-        return self.lexicon.labels([key])[0]
+    def label(self, key: str | None, *, granularity: float | None = None) -> str:
+        """What a sense of several is like: three words that are near to it, or that could stand for it.
+
+        Of a sense that stands for others at the granularity, they are words of all of these.
+        """
+        return self.lexicon.labels([key], granularity=granularity)[0]
 
     def words(self) -> list[str]:
         """All words that have senses, the commonest first."""

@@ -94,7 +94,7 @@ def sense_map(lexicon: Lexicon, out: str | Path, *, n: int = 4000, least: float 
     chosen = chosen[often[chosen] > 0]
     points = _plane(vectors.vectors[chosen], seed, perplexity=30.0)
     points = (points - points.mean(axis=0)) / max(float(np.abs(points - points.mean(axis=0)).max()), 1e-9)
-    near = vectors.nearest(chosen.tolist(), 8, among=are_heads)
+    near = lexicon.nearest([vectors.keys[row] for row in chosen], 8)
 
     def share_of(key: str) -> float:
         """With the senses that are merged with it."""

@@ -25,7 +25,7 @@ class TaggedText:
         """With what a lexicon says of the senses that were found."""
         lemmas = {token.lemma for token in tokens if token.sense is not None}
         n_senses = {lemma: lexicon.n_senses(lemma, granularity=granularity) for lemma in lemmas}
-        labels = lexicon.labels([token.sense for token in tokens])
+        labels = lexicon.labels([token.sense for token in tokens], granularity=granularity)
         return cls(text, tokens, labels, [n_senses.get(token.lemma, 0) for token in tokens])
 
     def to_dict(self) -> dict[str, Any]:

@@ -129,3 +129,11 @@ class SenseIndex:
             for head, rows in members.items()
         ]
         return sorted(groups, key=lambda group: -group[1])
+
+    def group(self, key: str, granularity: float) -> list[str]:
+        """The senses that one stands for at a granularity, itself first; where another stands for it, it alone."""
+        row = self.row(key)
+        for rows, _ in self.groups(self._word_of_row[row], granularity):
+            if rows[0] == row:
+                return [self.key(member) for member in rows]
+        return [self.key(row)]

@@ -1,8 +1,9 @@
 """Lexicon: the words of a model and their senses, for people: shares, neighbours, substitutes, labels, trees."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from polylm.senses.labels import LENGTH, label_words
 from polylm.senses.lookup import Lookup
 from polylm.senses.merge_tree import MergeTree, checked_granularity
 from polylm.senses.vectors import SenseVectors
-from polylm.senses.wordlists import WordLists
+from polylm.senses.wordlists import N_SUBSTITUTES, WordLists
 from polylm.text.lemmatizer import regular_forms
 from polylm.text.pipeline import TextPipeline
 from polylm.text.vocabulary import Vocabulary
@@ -72,7 +73,7 @@ class Lexicon:
         self.lookup = Lookup(self.index, pipeline)
         self.wordlists = wordlists or WordLists()
         self.granularity = granularity
-        self._labels: dict[str, str] = {}
+        self._labels: dict[tuple[str, float], str] = {}  # by key and granularity
 
     @property
     def granularity(self) -> float:
@@ -105,14 +106,36 @@ class Lexicon:
             ]
             for one in resolved
         ]
-        rows = [self.vectors.index(self.index.key(group[0])) for groups in grouped for group, _ in groups]
-        near = iter(self.vectors.nearest(rows, topn, among=self.index.are_heads(granularity)))
-        return [[self._sense(group, share, next(near)) for group, share in groups] for groups in grouped]
+        keys = [[self.index.key(row) for row in group] for groups in grouped for group, _ in groups]
+        near = self._near(keys, topn, granularity)
+        made = iter([self._sense(own, found) for own, found in zip(keys, near, strict=True)])
+        return [[replace(next(made), share=round(share, 4)) for _, share in groups] for groups in grouped]
 
-    def _sense(self, group: list[int], share: float, near: list[tuple[str, float]]) -> Sense:
-        keys = [self.index.key(row) for row in group]
+    def _sense(self, keys: list[str], near: list[tuple[str, float]]) -> Sense:
         neighbours = [(key, round(cosine, 4)) for key, cosine in near]
-        return Sense(keys[0], round(share, 4), neighbours, keys, self.substitutes_of(keys[0]))
+        return Sense(keys[0], 0.0, neighbours, keys, self.substitutes_of(*keys))
+
+    def _near(self, groups: Sequence[Sequence[str]], topn: int, granularity: float) -> list[list[tuple[str, float]]]:
+        """The nearest senses of other words to each group of senses that are one: those of all members, by share."""
+        rows = [self.vectors.index(key) for group in groups for key in group]
+        found = iter(self.vectors.nearest(rows, topn, among=self.index.are_heads(granularity)))
+        near = []
+        for group in groups:
+            own = [next(found) for _ in group]
+            if len(group) == 1:
+                near.append(own[0])
+                continue
+            cosines: dict[str, float] = {}
+            for key, cosine in chain.from_iterable(own):
+                cosines[key] = max(cosine, cosines.get(key, -1.0))
+            chosen = blended([[key for key, _ in one] for one in own], self._shares(group), len(cosines))
+            words = dict.fromkeys(word_of(key) for key in chosen)  # one sense of a word, the first
+            first = {word: next(key for key in chosen if word_of(key) == word) for word in words}
+            near.append([(key, cosines[key]) for key in list(first.values())[:topn]])
+        return near
+
+    def _shares(self, keys: Sequence[str]) -> list[float]:
+        return [float(self.index.shares[self.index.row(key)]) for key in keys]
 
     def n_senses(self, word: str, *, granularity: float | None = None) -> int:
         """How many senses a word has, as it stands."""
@@ -129,19 +152,29 @@ class Lexicon:
         roots = tuple(nodes.values())
         return roots[0] if len(roots) == 1 else Tree(branches=roots)
 
-    def labels(self, keys: Sequence[str | None]) -> list[str]:
-        """What each sense is like, in three words, those that are new at once; empty for words of one sense."""
+    def labels(self, keys: Sequence[str | None], *, granularity: float | None = None) -> list[str]:
+        """What each sense is like, in three words, those that are new at once; empty for words of one sense.
+
+        At a granularity: of all the senses that it stands for, by their shares.
+        """
         several(keys, "labels", "use label for one sense")
-        new = [key for key in dict.fromkeys(keys) if key is not None and key not in self._labels]
-        new_labels = dict.fromkeys(new, "")
-        ambiguous = [key for key in new if self.index.is_ambiguous(key)]  # rejects unknown keys
-        if self.wordlists.labels is not None:
-            for key in ambiguous:
-                new_labels[key] = " ".join(self._words(self.wordlists.labels[self.index.row(key)]))
-        elif ambiguous:
-            new_labels |= zip(ambiguous, map(" ".join, self._label_words(ambiguous)), strict=True)
+        granularity = self.at(granularity)
+        new = [key for key in dict.fromkeys(keys) if key is not None and (key, granularity) not in self._labels]
+        groups = {key: self.index.group(key, granularity) for key in new if self.index.is_ambiguous(key)}
+        words = self._words_like([member for group in groups.values() for member in group])
+        new_labels = dict.fromkeys(((key, granularity) for key in new), "")
+        for key, group in groups.items():
+            own = [words[member] for member in group]
+            new_labels[key, granularity] = " ".join(blended(own, self._shares(group), LENGTH))
         self._labels |= new_labels  # at once: other threads may ask too
-        return ["" if key is None else self._labels[key] for key in keys]
+        return ["" if key is None else self._labels[key, granularity] for key in keys]
+
+    def _words_like(self, keys: Sequence[str]) -> dict[str, list[str]]:
+        """The label of each sense by itself: the one that was saved, or made now."""
+        saved = self.wordlists.labels
+        if saved is not None:
+            return {key: self._words(saved[self.index.row(key)]) for key in keys}
+        return dict(zip(keys, self._label_words(keys), strict=True)) if keys else {}
 
     def with_labels(self) -> WordLists:
         """The word lists, with the label of each sense of several: what a model is saved with."""
@@ -157,13 +190,17 @@ class Lexicon:
     def _words(self, numbers: NDArray[np.integer[Any]]) -> list[str]:
         return [self.vocabulary.words[number] for number in numbers.tolist() if number]
 
-    def substitutes_of(self, key: str) -> list[str]:
-        """The words that a sense is most often interchangeable with; its own plural (banks, a name) is none."""
+    def substitutes_of(self, *keys: str) -> list[str]:
+        """The words that a sense, or senses that are one, can most often be replaced by.
+
+        A plural of the word itself (banks, a name) is none.
+        """
         if self.wordlists.substitutes is None:
             return []
-        forms = regular_forms(word_of(key))
-        words = self._words(self.wordlists.substitutes[self.index.row(key)])
-        return [other for other in words if other not in forms]
+        forms = regular_forms(word_of(keys[0]))
+        own = [self._words(self.wordlists.substitutes[self.index.row(key)]) for key in keys]
+        lists = [[other for other in words if other not in forms] for words in own]
+        return lists[0] if len(keys) == 1 else blended(lists, self._shares(keys), N_SUBSTITUTES)
 
     @cached_property
     def vectors(self) -> SenseVectors:
@@ -175,7 +212,14 @@ class Lexicon:
 
     def most_similar(self, key: str, topn: int = 10, *, granularity: float | None = None) -> list[tuple[str, float]]:
         """The nearest senses of other words, of those that there are at a granularity."""
-        return self.vectors.most_similar(key, topn, among=self.index.are_heads(self.at(granularity)))
+        return self.nearest([key], topn, granularity=granularity)[0]
+
+    def nearest(
+        self, keys: Sequence[str], topn: int = 10, *, granularity: float | None = None
+    ) -> list[list[tuple[str, float]]]:
+        """The same for many senses at once."""
+        granularity = self.at(granularity)
+        return self._near([self.index.group(key, granularity) for key in keys], topn, granularity)
 
     def similarity(self, a: str, b: str) -> float:
         """How alike two words are, or two senses such as bank#2, for which it is their cosine.
@@ -203,6 +247,15 @@ class Lexicon:
         chosen = every[[one.number for one in self.lookup.every(words, as_is=True)]]
         directions: NDArray[np.float32] = common(every[torch.tensor(self.index.is_word)]).removed(chosen).numpy()
         return directions
+
+
+def blended(lists: Sequence[Sequence[str]], weights: Sequence[float], n: int) -> list[str]:
+    """The n things that are far up in the lists, each of which counts as much as its weight."""
+    chances: dict[str, float] = {}
+    for things, weight in zip(lists, weights, strict=True):
+        for rank, thing in enumerate(things):
+            chances[thing] = chances.get(thing, 0.0) + weight / (rank + 3)
+    return sorted(chances, key=lambda thing: -chances[thing])[:n]
 
 
 def several(things: object, name: str, instead: str) -> None:
