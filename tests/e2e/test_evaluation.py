@@ -67,6 +67,10 @@ def test_eval_the_others(own_file, wic_folder, wsd_folder, model_folder, tmp_pat
     )
     assert set(values["f1"]) == {"senseval2", "ALL"}
     assert len((tmp_path / "k").read_text().splitlines()) == 4
+    semcor = tmp_path / "semcor3.0.tar.gz"
+    values = json.loads(polylm("eval", "semcor-wsi", semcor, "--model", model_folder, "--json").stdout)
+    assert values["instances"] == 4
+    assert values["baselines"]["one cluster per lemma"]["bcubed"] == pytest.approx(2 * 0.625 / 1.625)
 
 
 def test_eval_complains(semeval2010_folder, wic_folder, model_folder, tmp_path):
