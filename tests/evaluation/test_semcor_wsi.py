@@ -42,7 +42,9 @@ def test_scores_are_means_over_lemmas(tmp_path):
     [
         ("sentence,lemma\n", "no column 'lexsn'"),
         (TABLE.replace('"(4, 8)"', "4-8"), "line 3: pos should be"),
-        (TABLE.replace('"(4, 8)"', '"(90, 94)"'), r"line 3: there is no word at \(90, 94\)"),
+        (TABLE.replace('"(4, 8)"', '"(4, 94)"'), r"line 3: there is no word at \(4, 94\)"),
+        (TABLE.replace("Bank,1:14:00::", "Bank,"), "line 3: lemma and lexsn should not be empty"),
+        (TABLE.replace("It was a", '"It was a' + "x" * 200_000), "line 5: field larger than"),
         (TABLE[: TABLE.index('"Sir')], "holds no occurrences"),
     ],
 )
@@ -52,6 +54,10 @@ def test_other_files(tmp_path, text, sentence):
         semcor_wsi.read(tmp_path)
     with pytest.raises(UserError, match="name the folder of SemCor-WSI, or SemCor itself"):
         semcor_wsi.read(tmp_path / "nowhere")
+    with pytest.raises(UserError, match="has no dev_all.csv"):
+        semcor_wsi.read(tmp_path, "dev")
+    with pytest.raises(UserError, match="choose from test, dev"):
+        semcor_wsi.read(tmp_path, "Test")
 
 
 def test_drawn_from_semcor(wsd_folder, tmp_path):
@@ -64,6 +70,19 @@ def test_drawn_from_semcor(wsd_folder, tmp_path):
         "1:14:00::",
         "1:14:00::",
     ]
+
+
+def test_parts_are_drawn_to_their_size(tmp_path, monkeypatch):
+    """Six words, twice each, and one ten times, which does not fit into four occurrences."""
+    words = [*"abcdef"] * 2 + ["g"] * 10
+    text = "".join(f"<wf cmd=done lemma={word} wnsn=1 lexsn=1:00:00::>{word}</wf>\n" for word in words)
+    folder = tmp_path / "semcor" / "brown1" / "tagfiles"
+    folder.mkdir(parents=True)
+    (folder / "br-a01").write_text(f"<s snum=1>{text}</s>")
+    monkeypatch.setattr(semcor_wsi, "OCCURRENCES", 4)
+    test, dev = (semcor_wsi.read(tmp_path / "semcor", part) for part in ("test", "dev"))
+    assert len(test.instances) == len(dev.instances) == 4
+    assert len({*test.gold, *dev.gold} - {"g.n"}) == 4
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from polylm.errors import UnknownKeyError, UserError
 from polylm.senses.keys import word_of
 from polylm.senses.lexicon import blended
 from polylm.senses.wordlists import WordLists
@@ -39,7 +40,7 @@ def test_words_are_those_of_all_members_by_share(listed):
     assert listed.label("bank#2", granularity=MERGED) == "river water money"
     share(listed, "bank#3", 0.38)
     assert listed.lexicon.substitutes_of("bank#2", "bank#3") == ["river", "he", "water", "she", "money", "they"]
-    listed.lexicon._labels.clear()
+    listed.lexicon._labels = (-1.0, {})
     assert listed.label("bank#2", granularity=MERGED) == "river he water"
 
 
@@ -54,11 +55,30 @@ def test_neighbours_are_those_of_all_members(listed):
     together = listed.most_similar("bank#2", 4, granularity=MERGED)
     assert len({word_of(key) for key, _ in together}) == 4
     heads = {sense.key for word in ("wait", "cold", "color") for sense in listed.senses(word, granularity=MERGED)}
+    assert together == sorted(together, key=lambda pair: -pair[1])
     for key, cosine in together:
         assert cosine == pytest.approx(max(near[key] for near in apart.values() if key in near), abs=1e-5)
         assert word_of(key) not in ("wait", "cold", "color") or key in heads
     (sense,) = [one for one in listed.senses("bank", granularity=MERGED, topn=4) if one.key == "bank#2"]
     assert sense.neighbours == [(key, round(cosine, 4)) for key, cosine in together]
+
+
+def test_a_rare_member_has_no_say_in_neighbours(listed):
+    alone = listed.most_similar("bank#2", 4, granularity=1.0)
+    share(listed, "bank#2", 0.5)
+    share(listed, "bank#3", 0.02)
+    heads = listed.lexicon.index.are_heads(MERGED)
+    assert listed.most_similar("bank#2", 4, granularity=MERGED) == listed.vectors.most_similar("bank#2", 4, among=heads)
+    share(listed, "bank#3", 0.9)
+    assert {key for key, _ in listed.most_similar("bank#2", 4, granularity=MERGED)} != {key for key, _ in alone}
+
+
+def test_senses_are_named_by_strings(listed):
+    for ask in (listed.label, listed.most_similar):
+        with pytest.raises(UnknownKeyError, match="named by a string such as bank#1, not by 3"):
+            ask(3)
+    with pytest.raises(UserError, match="nearest takes a list"):
+        listed.lexicon.nearest("bank#2")
 
 
 LISTS = st.lists(st.lists(st.sampled_from("abcdef"), unique=True), max_size=4)

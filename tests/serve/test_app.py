@@ -56,6 +56,8 @@ def test_plot(client):
 def test_similar_and_substitutes(client, model):
     found = client.get("/api/similar", params={"key": "bank#2", "topn": 3}).json()
     assert [row["key"] for row in found] == [key for key, _ in model.most_similar("bank#2", 3)]
+    merged = client.get("/api/similar", params={"key": "bank#2", "topn": 3, "granularity": 0.5}).json()
+    assert [row["key"] for row in merged] == [key for key, _ in model.most_similar("bank#2", 3, granularity=0.5)]
     words = client.post("/api/substitutes", json={"text": "He sat on the [bank]."}).json()
     assert [(row["word"], row["share"]) for row in words] == model.substitutes("He sat on the [bank].")
     assert "bank" not in [row["word"] for row in words]

@@ -106,6 +106,7 @@ def examples_of(
 def similar(
     key: Annotated[str, typer.Argument(help="A sense: bank#3.", metavar="WORD#K")],
     model: ModelDir = None,
+    granularity: Granularity = None,
     topn: Many = 10,
     as_json: Json = False,
 ) -> None:
@@ -113,7 +114,7 @@ def similar(
     import polylm
     from polylm.explore.results import neighbours
 
-    found = polylm.load(model, device="cpu").most_similar(key, topn)
+    found = polylm.load(model, device="cpu").most_similar(key, topn, granularity=granularity)
     if as_json:
         print_json(neighbours(found))
     else:

@@ -128,11 +128,11 @@ def _wic(pairs: dict[str, wic.Pairs], system: "PolyLMSystem") -> Result:
 
 def _wsd(
     framework: dict[str, wsd.Labelled],
-    semcor: wsd.Labelled,
+    tagged: wsd.Labelled,
     wordnet: dict[tuple[str, str], list[str]],
     system: "PolyLMSystem",
 ) -> Result:
-    result = wsd.evaluate(framework, semcor, wordnet, system)
+    result = wsd.evaluate(framework, tagged, wordnet, system)
     lines = "".join(f"{name} {sense}\n" for name, sense in result.key.items())
     return Result(report.wsd_table(result), result.to_dict(), "", lambda path: write_bytes(path, lines.encode()))
 

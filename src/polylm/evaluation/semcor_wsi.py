@@ -15,9 +15,9 @@ import hashlib
 import io
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from polylm.errors import UserError
 from polylm.evaluation import semcor
@@ -34,6 +34,8 @@ _POSITION = re.compile(r"\((\d+), (\d+)\)")
 def read(path: str | Path, part: Part = "test") -> WSIDataset:
     """The authors' files in a folder, one of them, or SemCor to draw from."""
     path = Path(path)
+    if part not in get_args(Part):
+        raise UserError(f"there is no part {part!r}: choose from {', '.join(get_args(Part))}")
     if not path.exists():
         raise UserError(f"there is no {path}: name the folder of SemCor-WSI, or SemCor itself")
     table = path if path.suffix == ".csv" else _table_in(path, part)
@@ -54,12 +56,13 @@ Row = tuple[str, str, str, int, int, str]  # lemma, part of speech, sentence, wh
 
 def _table_in(path: Path, part: Part) -> Path | None:
     """All parts of speech in one file: test_all.csv, or semcorwsi_dataset_all_test.csv."""
-    if not path.is_dir():
+    if not path.is_dir() or not any(path.glob("*.csv")):
         return None
-    return next(
-        (path / name for name in (f"{part}_all.csv", f"semcorwsi_dataset_all_{part}.csv") if (path / name).exists()),
-        None,
-    )
+    names = (f"{part}_all.csv", f"semcorwsi_dataset_all_{part}.csv")
+    found = next((path / name for name in names if (path / name).is_file()), None)
+    if found is None:
+        raise UserError(f"{path} has no {names[0]}")
+    return found
 
 
 def _rows(path: Path) -> Iterable[Row]:
@@ -67,16 +70,25 @@ def _rows(path: Path) -> Iterable[Row]:
     missing = [name for name in _COLUMNS if name not in (table.fieldnames or [])]
     if missing:
         raise UserError(f"{path} is no file of SemCor-WSI: it has no column {missing[0]!r}")
-    for row in table:
-        where = f"{path}, line {table.line_num}"
-        place, pos = _POSITION.fullmatch(row["position"] or ""), _POS.get(row["pos"] or "")
-        if place is None or pos is None:
-            raise UserError(f"{where}: pos should be NN, VB or JJ, and position a pair of numbers")
-        start, end = int(place[1]), int(place[2])
-        text = row["sentence"].replace("_", " ")
-        if not text[start:end].strip():
-            raise UserError(f"{where}: there is no word at {row['position']}")
-        yield row["lemma"].lower(), pos, text, start, end, row["lexsn"]
+    try:
+        for row in table:
+            yield _row(row, f"{path}, line {table.line_num}")
+    except csv.Error as error:
+        raise UserError(f"{path}, line {table.line_num}: {error}") from None
+
+
+def _row(row: Mapping[str, str | None], where: str) -> Row:
+    text, lemma, sense = (row[name] or "" for name in ("sentence", "lemma", "lexsn"))
+    place, pos = _POSITION.fullmatch(row["position"] or ""), _POS.get(row["pos"] or "")
+    if place is None or pos is None:
+        raise UserError(f"{where}: pos should be NN, VB or JJ, and position a pair of numbers")
+    start, end = int(place[1]), int(place[2])
+    text = text.replace("_", " ")
+    if end > len(text) or not text[start:end].strip():
+        raise UserError(f"{where}: there is no word at {row['position']}")
+    if not lemma.strip() or not sense.strip():
+        raise UserError(f"{where}: lemma and lexsn should not be empty")
+    return lemma.strip().lower(), pos, text, start, end, sense.strip()
 
 
 def drawn(path: Path, part: Part) -> list[Row]:

@@ -130,7 +130,7 @@ class Linker:
         named = np.zeros((len(groups), len(about)), dtype=np.float32)
         speech, known = np.zeros_like(named), np.ones(len(groups), dtype=np.float32)
         for i, group in enumerate(groups):
-            others = self.tagger.lexicon.substitutes_of(*group)
+            others = self.tagger.lexicon.substitutes_of(*group)  # closeness is that of the first of them alone
             shares = [self._speech(other) for other in others]
             for rank, (other, share) in enumerate(zip(others, shares, strict=True)):
                 named[i] += [words.get(other, 0.0) / (rank + 2) for words in about]

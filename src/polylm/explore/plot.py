@@ -86,27 +86,20 @@ def plot_text(tagger: Tagger, text: str, out: str | Path) -> None:
 
 def sense_map(lexicon: Lexicon, out: str | Path, *, n: int = 4000, least: float = 0.02, seed: int = 0) -> int:
     """One page of the commonest senses on a plane, to zoom, search and click, offline; how many there are."""
-    vectors = lexicon.vectors
-    often = np.array([lexicon.vocabulary.count(word_of(key)) for key in vectors.keys]) * vectors.shares
-    are_heads = lexicon.index.are_heads(lexicon.granularity)
-    often = np.where((vectors.shares >= least) & (are_heads is None or are_heads.numpy()), often, 0)
+    vectors, shares = lexicon.vectors, lexicon.shares()
+    often = np.array([lexicon.vocabulary.count(word_of(key)) for key in vectors.keys]) * shares
+    often = np.where(shares >= least, often, 0)
     chosen = np.argsort(-often, kind="stable")[:n]
     chosen = chosen[often[chosen] > 0]
     points = _plane(vectors.vectors[chosen], seed, perplexity=30.0)
     points = (points - points.mean(axis=0)) / max(float(np.abs(points - points.mean(axis=0)).max()), 1e-9)
     near = lexicon.nearest([vectors.keys[row] for row in chosen], 8)
-
-    def share_of(key: str) -> float:
-        """With the senses that are merged with it."""
-        groups = lexicon.index.groups(lexicon.vocabulary[word_of(key)], lexicon.granularity)
-        return next(share for group, share in groups if lexicon.index.key(group[0]) == key)
-
     rows = [
         [
             vectors.keys[row],
             round(float(x), 4),
             round(float(y), 4),
-            round(share_of(vectors.keys[row]), 3),
+            round(float(shares[row]), 3),
             [k for k, _ in neighbours],
         ]
         for row, (x, y), neighbours in zip(chosen.tolist(), points, near, strict=True)

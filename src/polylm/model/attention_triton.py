@@ -131,14 +131,13 @@ class _Attention(torch.autograd.Function):
             qkv, cos, sin, qkv if segments is None else segments, out, length, n_heads, d**-0.5,
             D=d, HALF=d // 2, BT=block, SEGMENTS=segments is not None, num_warps=FORWARD_WARPS,
         )  # fmt: skip
-        ctx.save_for_backward(qkv, cos, sin)
-        ctx.n_heads, ctx.segments = n_heads, segments
+        ctx.save_for_backward(qkv, cos, sin, segments)
+        ctx.n_heads = n_heads
         return out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None, None]:
-        qkv, cos, sin = ctx.saved_tensors
-        segments = ctx.segments
+        qkv, cos, sin, segments = ctx.saved_tensors
         n, length, width = qkv.shape
         d = width // 3 // ctx.n_heads
         dqkv = torch.empty_like(qkv)

@@ -134,11 +134,16 @@ class Transformer(nn.Module):
         dropout = layers[0].dropout if self.training else 0.0
         x, qkv = first(x, *_of_norm(self.norm_in), *layers[0].entry())
         fused = not dropout and _has_kernels(qkv, self.n_heads)
-        who = segments if fused else _attention_mask(segments)
+        mask = None if fused else _attention_mask(segments)
+
+        def attended(layer: _TransformerLayer, qkv: Tensor) -> Tensor:
+            if fused:
+                return layer.attend_fused(qkv, rotation, segments)
+            return layer.attend(qkv, rotation, mask, dropout)
+
         for layer, following in pairwise(layers):
-            y = layer.attend(qkv, rotation, who, dropout, fused=fused)
-            x, qkv = between(x, y, *layer.exit(), *following.entry(), dropout)
-        y = layers[-1].attend(qkv, rotation, who, dropout, fused=fused)
+            x, qkv = between(x, attended(layer, qkv), *layer.exit(), *following.entry(), dropout)
+        y = attended(layers[-1], qkv)
         if at is not None:
             x, y = (_take(h.flatten(0, 1), at) for h in (x, y))
         out: Tensor = last(x, y, *layers[-1].exit(), *_of_norm(self.norm_out), dropout)
@@ -200,27 +205,21 @@ class _TransformerLayer(nn.Module):
         """Weights after it."""
         return self.out.weight, *_of_norm(self.norm_filter), self.up.weight, self.down.weight
 
-    def attend(
-        self,
-        qkv: Tensor,
-        rotation: tuple[Tensor, Tensor],
-        who: Tensor | None,
-        dropout: float = 0.0,
-        *,
-        fused: bool = False,
-    ) -> Tensor:
-        """(B, T, d) of queries, keys and values (B, T, 3 d). `who` sees whom: a mask; segments (B, T) where `fused`."""
-        if fused:
-            from polylm.model.attention_triton import attention
+    def attend_fused(self, qkv: Tensor, rotation: tuple[Tensor, Tensor], segments: Tensor | None) -> Tensor:
+        """(B, T, d) of queries, keys and values (B, T, 3 d), by the kernel; segments (B, T) see themselves alone."""
+        from polylm.model.attention_triton import attention
 
-            return attention(qkv, *rotation, self.n_heads, who)
+        return attention(qkv, *rotation, self.n_heads, segments)
+
+    def attend(self, qkv: Tensor, rotation: tuple[Tensor, Tensor], mask: Tensor | None, dropout: float = 0.0) -> Tensor:
+        """The same by torch; the mask (B, 1, T, T) says who sees whom."""
         n, length, width = qkv.shape
         heads = qkv.view(n, length, 3, self.n_heads, width // 3 // self.n_heads)
         q, k, v = heads.unbind(2)  # (B, T, heads, d_head)
         cos, sin = (table.to(qkv.dtype) for table in rotation)
         q, k = (_rotate(_rms_norm(h), cos, sin) for h in (q, k))
         q, k, v = (h.transpose(1, 2) for h in (q, k, v))
-        y = F.scaled_dot_product_attention(q, k, v, attn_mask=who, dropout_p=dropout)
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
         return y.transpose(1, 2).reshape(n, length, width // 3)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from polylm.errors import UnknownKeyError
 from polylm.model.polylm import PolyLM
 from polylm.senses.keys import make_key, split_key, word_of
 from polylm.senses.merge_tree import MergeTree
@@ -78,6 +79,8 @@ class SenseIndex:
 
     def row(self, key: str) -> int:
         """The row that a key names, in capitals too."""
+        if not isinstance(key, str):
+            raise UnknownKeyError(f"a sense is named by a string such as bank#1, not by {key!r}")
         known: list[str] = []
         for form in (key, key.lower()):
             word, parts = self.vocabulary.get(word_of(form)), split_key(form)

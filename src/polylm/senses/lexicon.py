@@ -1,7 +1,7 @@
 """Lexicon: the words of a model and their senses, for people: shares, neighbours, substitutes, labels, trees."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -24,6 +24,9 @@ from polylm.text.lemmatizer import regular_forms
 from polylm.text.pipeline import TextPipeline
 from polylm.text.vocabulary import Vocabulary
 
+MEMBER = 0.05  # of the share of senses that are one, below which a member has no say in their neighbours
+DEPTH = 20  # neighbours of each member that are looked at
+
 
 @dataclass(frozen=True)
 class Sense:
@@ -31,7 +34,7 @@ class Sense:
 
     key: str  # bank#3
     share: float  # of the word's occurrences in the training text
-    neighbours: list[tuple[str, float]]  # the nearest senses of other words, and their cosines
+    neighbours: list[tuple[str, float]]  # the nearest senses of other words, and their cosines to the nearest member
     members: list[str]  # the senses that are one at this granularity, the commonest first; it gives the key
     substitutes: list[str] = field(default_factory=list)  # words it is most often interchangeable with
 
@@ -73,7 +76,8 @@ class Lexicon:
         self.lookup = Lookup(self.index, pipeline)
         self.wordlists = wordlists or WordLists()
         self.granularity = granularity
-        self._labels: dict[tuple[str, float], str] = {}  # by key and granularity
+        self._words_like: dict[str, list[str]] = {}  # the label of each sense by itself, of those that were asked for
+        self._labels: tuple[float, dict[str, str]] = (-1.0, {})  # those at a granularity
 
     @property
     def granularity(self) -> float:
@@ -107,31 +111,39 @@ class Lexicon:
             for one in resolved
         ]
         keys = [[self.index.key(row) for row in group] for groups in grouped for group, _ in groups]
-        near = self._near(keys, topn, granularity)
-        made = iter([self._sense(own, found) for own, found in zip(keys, near, strict=True)])
-        return [[replace(next(made), share=round(share, 4)) for _, share in groups] for groups in grouped]
+        own = iter(zip(keys, self._near(keys, topn, granularity), strict=True))
+        return [[self._sense(share, *next(own)) for _, share in groups] for groups in grouped]
 
-    def _sense(self, keys: list[str], near: list[tuple[str, float]]) -> Sense:
+    def _sense(self, share: float, keys: list[str], near: list[tuple[str, float]]) -> Sense:
         neighbours = [(key, round(cosine, 4)) for key, cosine in near]
-        return Sense(keys[0], 0.0, neighbours, keys, self.substitutes_of(*keys))
+        return Sense(keys[0], round(share, 4), neighbours, keys, self.substitutes_of(*keys))
 
     def _near(self, groups: Sequence[Sequence[str]], topn: int, granularity: float) -> list[list[tuple[str, float]]]:
-        """The nearest senses of other words to each group of senses that are one: those of all members, by share."""
-        rows = [self.vectors.index(key) for group in groups for key in group]
-        found = iter(self.vectors.nearest(rows, topn, among=self.index.are_heads(granularity)))
+        """The nearest senses of other words to each group of senses that are one, the nearest first.
+
+        Those are chosen that are near to many members, or to a common one.
+        """
+        shares = [self._shares(group) for group in groups]
+        used = [[n for n, share in enumerate(own) if n == 0 or share >= MEMBER * sum(own)] for own in shares]
+        rows = [self.vectors.index(group[n]) for group, own in zip(groups, used, strict=True) for n in own]
+        among = self.index.are_heads(granularity)
+        depth = topn if len(rows) == len(groups) else max(topn, DEPTH)
+        found = iter(self.vectors.nearest(rows, depth, among=among))
         near = []
-        for group in groups:
-            own = [next(found) for _ in group]
-            if len(group) == 1:
-                near.append(own[0])
+        for own, share in zip(used, shares, strict=True):
+            lists = [next(found) for _ in own]
+            if len(own) == 1:
+                near.append(lists[0][:topn])
                 continue
             cosines: dict[str, float] = {}
-            for key, cosine in chain.from_iterable(own):
+            for key, cosine in chain.from_iterable(lists):
                 cosines[key] = max(cosine, cosines.get(key, -1.0))
-            chosen = blended([[key for key, _ in one] for one in own], self._shares(group), len(cosines))
-            words = dict.fromkeys(word_of(key) for key in chosen)  # one sense of a word, the first
-            first = {word: next(key for key in chosen if word_of(key) == word) for word in words}
-            near.append([(key, cosines[key]) for key in list(first.values())[:topn]])
+            ranked = blended([[key for key, _ in one] for one in lists], [share[n] for n in own], len(cosines))
+            of_word: dict[str, str] = {}  # one sense of a word
+            for key in ranked:
+                of_word.setdefault(word_of(key), key)
+            chosen = list(of_word.values())[:topn]
+            near.append(sorted(((key, cosines[key]) for key in chosen), key=lambda pair: -pair[1]))
         return near
 
     def _shares(self, keys: Sequence[str]) -> list[float]:
@@ -159,22 +171,28 @@ class Lexicon:
         """
         several(keys, "labels", "use label for one sense")
         granularity = self.at(granularity)
-        new = [key for key in dict.fromkeys(keys) if key is not None and (key, granularity) not in self._labels]
+        at, known = self._labels
+        known = known if at == granularity else {}  # people choose one and leave it
+        new = [key for key in dict.fromkeys(keys) if key is not None and key not in known]
         groups = {key: self.index.group(key, granularity) for key in new if self.index.is_ambiguous(key)}
-        words = self._words_like([member for group in groups.values() for member in group])
-        new_labels = dict.fromkeys(((key, granularity) for key in new), "")
+        words = self._like([member for group in groups.values() for member in group])
+        new_labels = dict.fromkeys(new, "")
         for key, group in groups.items():
             own = [words[member] for member in group]
-            new_labels[key, granularity] = " ".join(blended(own, self._shares(group), LENGTH))
-        self._labels |= new_labels  # at once: other threads may ask too
-        return ["" if key is None else self._labels[key, granularity] for key in keys]
+            new_labels[key] = " ".join(blended(own, self._shares(group), LENGTH))
+        known = known | new_labels
+        self._labels = granularity, known  # at once: other threads may ask too
+        return ["" if key is None else known[key] for key in keys]
 
-    def _words_like(self, keys: Sequence[str]) -> dict[str, list[str]]:
+    def _like(self, keys: Sequence[str]) -> dict[str, list[str]]:
         """The label of each sense by itself: the one that was saved, or made now."""
         saved = self.wordlists.labels
         if saved is not None:
             return {key: self._words(saved[self.index.row(key)]) for key in keys}
-        return dict(zip(keys, self._label_words(keys), strict=True)) if keys else {}
+        new = [key for key in dict.fromkeys(keys) if key not in self._words_like]
+        if new:
+            self._words_like |= zip(new, self._label_words(new), strict=True)
+        return self._words_like
 
     def with_labels(self) -> WordLists:
         """The word lists, with the label of each sense of several: what a model is saved with."""
@@ -210,14 +228,28 @@ class Lexicon:
         rows = self.network.embeddings.detach().float().cpu()[of_words]
         return SenseVectors(keys, rows, self.network.shares().cpu()[of_words].numpy().astype(np.float32))
 
+    def shares(self, *, granularity: float | None = None) -> NDArray[np.float32]:
+        """(n,) of the senses in `vectors`, with those that each stands for; 0 where another stands for it."""
+        granularity, inventory = self.at(granularity), self.network.inventory
+        shares = self.network.shares().cpu()
+        if granularity < 1 and self.merge_tree is not None:
+            heads = self.merge_tree.representatives(granularity)
+            shares = torch.zeros(inventory.n_rows).index_add_(0, heads, shares)
+        found: NDArray[np.float32] = shares[self.index.of_words].numpy().astype(np.float32)
+        return found
+
     def most_similar(self, key: str, topn: int = 10, *, granularity: float | None = None) -> list[tuple[str, float]]:
-        """The nearest senses of other words, of those that there are at a granularity."""
+        """The nearest senses of other words, of those that there are at a granularity, with their cosines.
+
+        Of a sense that stands for others there, near to these too, with the cosine to the member that is nearest.
+        """
         return self.nearest([key], topn, granularity=granularity)[0]
 
     def nearest(
         self, keys: Sequence[str], topn: int = 10, *, granularity: float | None = None
     ) -> list[list[tuple[str, float]]]:
         """The same for many senses at once."""
+        several(keys, "nearest", "use most_similar for one sense")
         granularity = self.at(granularity)
         return self._near([self.index.group(key, granularity) for key in keys], topn, granularity)
 

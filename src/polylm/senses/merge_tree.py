@@ -8,6 +8,7 @@ and more.
 """
 
 from collections.abc import Iterable
+from itertools import chain, repeat
 from numbers import Real
 from typing import Any
 
@@ -23,20 +24,30 @@ from polylm.reading.layers import BOTH
 from polylm.reading.readout import sense_distributions
 
 
-def count_confusion(model: PolyLM, texts: Iterable[Tensor | tuple[Tensor, Tensor]], mask: int) -> "MergeTree":
+def count_confusion(
+    model: PolyLM,
+    texts: Iterable[Tensor | tuple[Tensor, Tensor]],
+    mask: int,
+    *,
+    around: Iterable[Tensor | tuple[Tensor, Tensor]] = (),
+    words: Tensor | None = None,
+) -> "MergeTree":
     """The merge tree of a model, counted with both layers: of read-outs in one pass the groups are not as good.
 
-    `texts` are (B, T) word ids, or pairs of them with the segments that keep padding and packed lines apart.
+    `texts` are (B, T) word ids, or pairs of them with the segments that keep padding and packed lines apart. Of texts
+    `around` some words (P,), chosen for their sake, these alone are counted.
     """
     confusion = Confusion(model.inventory)
     was_training = model.training
     model.eval()
     try:
-        for text in texts:
-            words, segments = text if isinstance(text, tuple) else (text, None)
-            q = sense_distributions(model, words, mask, read_out=BOTH, segments=segments)
-            counted = torch.ones_like(words, dtype=torch.bool) if segments is None else segments > 0
-            confusion.add(words[counted], q[counted])
+        for text, only in chain(zip(texts, repeat(None)), zip(around, repeat(words))):
+            ids, segments = text if isinstance(text, tuple) else (text, None)
+            q = sense_distributions(model, ids, mask, read_out=BOTH, segments=segments)
+            counted = torch.ones_like(ids, dtype=torch.bool) if segments is None else segments > 0
+            if only is not None:
+                counted &= torch.isin(ids, only)
+            confusion.add(ids[counted], q[counted])
     finally:
         model.train(was_training)
     return confusion.merge_tree()

@@ -167,9 +167,11 @@ def create_app(model: Model) -> FastAPI:
 
     @app.get("/api/similar")
     @careful
-    def similar(key: Word, topn: Annotated[int, Query(ge=1, le=100)] = 10) -> list[dict[str, Any]]:
+    def similar(
+        key: Word, topn: Annotated[int, Query(ge=1, le=100)] = 10, granularity: Granularity = None
+    ) -> list[dict[str, Any]]:
         """The nearest senses of other words."""
-        return results.neighbours(model.most_similar(key, topn))
+        return results.neighbours(model.most_similar(key, topn, granularity=granularity))
 
     @app.post("/api/substitutes")
     @careful

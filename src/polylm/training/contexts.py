@@ -92,7 +92,7 @@ def _lots(words: Tensor, number: int) -> Tensor:
 def until_met(
     texts: Iterable[Tensor | tuple[Tensor, Tensor]], words: Tensor, n: int, *, n_words: int, most: int
 ) -> Iterator[Tensor | tuple[Tensor, Tensor]]:
-    """Of texts the rows that have one of some words (P,) which was met less than n times; hardly more than `most` ids.
+    """Of texts the rows that have one of some words (P,) which was met less than n times, until `most` ids were read.
 
     There are `n_words` words in all.
     """
@@ -100,10 +100,10 @@ def until_met(
     lacking = torch.zeros(n_words, dtype=torch.bool, device=words.device)
     lacking[words] = True
     for text in texts:
-        ids, segments = text if isinstance(text, tuple) else (text, None)
-        rows = lacking[ids].any(dim=1).nonzero().flatten()
         if n_read >= most or not bool(lacking.any()):
             return
+        ids, segments = text if isinstance(text, tuple) else (text, None)
+        rows = lacking[ids].any(dim=1).nonzero().flatten()
         if not len(rows):
             continue
         ids = ids[rows]

@@ -4,10 +4,10 @@ import logging
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from polylm.bundle.bundle import Bundle
 from polylm.model.int8 import measure_ranges
@@ -27,7 +27,9 @@ from polylm.training.signals import Stopped
 from polylm.training.watch import sense_counts
 
 RANGE_TOKENS = 1 << 13  # of text, on which the ranges of the encoders' numbers are measured
-CONFUSED_OCCURRENCES = 32  # of a word on which its confusions are counted, as far as twice the usual text has them
+CONFUSED_OCCURRENCES = (
+    32  # of each word that its confusions should be counted on; at most twice the text is read for it
+)
 
 logger = logging.getLogger("polylm.training")
 
@@ -110,20 +112,30 @@ def _measure_ranges(run: Run) -> None:
 
 
 def _count_confusion(run: Run) -> MergeTree:
-    n_tokens = run.config.senses.confusion_tokens
-    texts = chain(_texts(run, n_tokens, 2, "confusions"), _around_rare_words(run, _at_most(run, n_tokens)))
+    n_tokens = _at_most(run, run.config.senses.confusion_tokens)
+    texts, rare = _texts(run, n_tokens, 2, "confusions"), _rare_words(run, n_tokens)
     with run.state.reading():
-        return count_confusion(run.state.model, texts, MASK_ID)
+        return count_confusion(
+            run.state.model, texts, MASK_ID, around=_around(run, rare, 2 * n_tokens), words=rare.to(run.device)
+        )
 
 
-def _around_rare_words(run: Run, n_tokens: int) -> Iterator[Any]:
-    """More text for words of several senses of which so much random text has too few occurrences."""
+def _rare_words(run: Run, n_tokens: int) -> Tensor:
+    """Words of several senses of which so much random text has too few occurrences; as many as more text can serve."""
     words = run.state.model.inventory.poly_words.cpu()
-    met = torch.tensor(run.vocabulary.counts)[words] * (n_tokens / max(len(run.batches.text.train), 1))
-    rare = words[met < CONFUSED_OCCURRENCES].to(run.device)
-    texts = run.batches.windows_with(rare, CONFUSED_OCCURRENCES)
-    texts = until_met(texts, rare, CONFUSED_OCCURRENCES, n_words=len(run.vocabulary), most=2 * n_tokens)
-    return _reported(run, texts, 2 * n_tokens, "confusions of rare words")
+    counts = torch.tensor(run.vocabulary.counts)[words]
+    rare = counts * (n_tokens / max(len(run.batches.text.train), 1)) < CONFUSED_OCCURRENCES
+    rarest_first = counts[rare].argsort(stable=True)
+    return words[rare][rarest_first[: 2 * n_tokens // run.batches.length]]
+
+
+def _around(run: Run, words: Tensor, n_tokens: int) -> Iterator[Any]:
+    """Text around some words, at most so much."""
+    if not len(words):
+        return iter(())
+    words, n = words.to(run.device), CONFUSED_OCCURRENCES
+    texts = until_met(run.batches.windows_with(words, n), words, n, n_words=len(run.vocabulary), most=n_tokens)
+    return _reported(run, texts, n_tokens, "confusions of rare words")
 
 
 def _count_substitutes(run: Run) -> WordLists:
