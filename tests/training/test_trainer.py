@@ -67,9 +67,9 @@ def test_confusions_of_rare_words_are_counted_on_more_text(tmp_path, monkeypatch
     """A little random text has few of the 45 words; windows around them have all, and are not read without end."""
     corpus = write_corpus(tmp_path / "corpus", n_texts=300)
     counted, read = {}, {}
-    for n in (0, 9):  # random text has three or four of each
+    for n in (0, 9):  # random text has some four of each
         monkeypatch.setattr(finish, "CONFUSED_OCCURRENCES", n)
-        trainer, _ = run(corpus, tmp_path / f"run{n}", confusion_tokens=22 * 40, batch_tokens=22)
+        trainer, _ = run(corpus, tmp_path / f"run{n}", confusion_tokens=22 * 24, batch_tokens=22 * 3)
         counted[n] = int((Bundle.read(tmp_path / f"run{n}").merge_tree.shares.sum(dim=1) > 0).sum())
         rare = finish._rare_words(trainer.run, 22 * 10)
         read[n] = sum(text.numel() for text in finish._around(trainer.run, rare, 22 * 20))
@@ -80,7 +80,7 @@ def test_confusions_of_rare_words_are_counted_on_more_text(tmp_path, monkeypatch
             assert not len(finish._rare_words(trainer.run, 10**9))
     assert counted[0] < counted[9] == 45
     assert read[0] == 0
-    assert 22 * 20 <= read[9] <= 22 * 21  # as much as was said, to a batch
+    assert 22 * 20 <= read[9] < 22 * (20 + 3)  # as much as was said, to a batch
 
 
 @pytest.mark.parametrize("stop", [4, 5, 6, 7, 13])
