@@ -78,18 +78,20 @@ class Embedder:
     ) -> list[tuple[str, float]]:
         """Words that could stand for the one in brackets or at `span`, with their shares: likely there, and near to it.
 
-        A sense of another word counts with its probability in the gap times exp(8 c), c its cosine to the meaning of
-        the word (0 for one that the model does not know); the shares of a word's senses are added up, and those of all
-        words are one.
+        Words of the text itself are left out, since what fits a gap is often said beside it. A sense of another word
+        counts with its probability in the gap times exp(8 c), c its cosine to the meaning of the word (0 for one that
+        the model does not know); the shares of a word's senses are added up, and those of all words are one.
         """
         if topn < 1:
             raise UserError(f"topn must be at least 1, not {topn}")
-        focus = self._focus(text, span, ReadOut.of(read_out))
+        encoded = text_of([marked(text, span)], self.reader.pipeline)
+        (focus,) = self._read([encoded], ReadOut.of(read_out).of_network(self.reader.network))
         inventory, index = self.reader.network.inventory, self.lexicon.index
         cosines = torch.from_numpy(self.lexicon.vectors.vectors @ self._meaning(focus))
         likely_and_near = self._expected([focus])[0] * (NEARNESS * cosines).exp()
         weights = torch.zeros(inventory.n_words, dtype=torch.float64)
         weights.index_add_(0, inventory.word_of_sense.cpu()[index.of_words], likely_and_near.double())
+        weights[torch.from_numpy(np.unique(encoded.ids).astype(np.int64))] = 0
         if focus.word is not None:
             weights[focus.word] = 0
         weights /= weights.sum().clamp(min=1e-30)
