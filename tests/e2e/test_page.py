@@ -68,9 +68,15 @@ def page(browser):
     page.close()
 
 
+def write(page, text):
+    """Type, and wait for the answer: until then the words of the text before are shown."""
+    page.fill("#text", text)
+    page.wait_for_function("text => document.querySelector('#text-out').innerText === text", arg=text)
+
+
 def test_type_and_click(page, address):
     page.goto(address)
-    page.fill("#text", TEXT)
+    write(page, TEXT)
     bank = page.locator("#text-out button.word:not(.plain)", has_text="bank").first
     bank.click()
     assert bank.get_attribute("aria-pressed") == "true"
@@ -95,7 +101,7 @@ def test_the_dial_splits_and_merges(page, address):
 
 def test_deep_links(page, address):
     page.goto(address)
-    page.fill("#text", TEXT)
+    write(page, TEXT)
     page.locator("button.word:not(.plain)", has_text="bank").first.click()
     page.wait_for_selector("text=Here one could say")
     link = page.url
