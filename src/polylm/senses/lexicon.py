@@ -172,7 +172,8 @@ class Lexicon:
         several(keys, "labels", "use label for one sense")
         granularity = self.at(granularity)
         at, known = self._labels
-        known = known if at == granularity else {}  # people choose one and leave it
+        if at != granularity:  # people choose one and leave it
+            known = {}
         new = [key for key in dict.fromkeys(keys) if key is not None and key not in known]
         groups = {key: self.index.group(key, granularity) for key in new if self.index.is_ambiguous(key)}
         words = self._like([member for group in groups.values() for member in group])
@@ -180,8 +181,8 @@ class Lexicon:
         for key, group in groups.items():
             own = [words[member] for member in group]
             new_labels[key] = " ".join(blended(own, self._shares(group), LENGTH))
-        known = known | new_labels
-        self._labels = granularity, known  # at once: other threads may ask too
+        known |= new_labels  # at once: other threads may ask too
+        self._labels = granularity, known
         return ["" if key is None else known[key] for key in keys]
 
     def _like(self, keys: Sequence[str]) -> dict[str, list[str]]:

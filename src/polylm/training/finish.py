@@ -27,9 +27,7 @@ from polylm.training.signals import Stopped
 from polylm.training.watch import sense_counts
 
 RANGE_TOKENS = 1 << 13  # of text, on which the ranges of the encoders' numbers are measured
-CONFUSED_OCCURRENCES = (
-    32  # of each word that its confusions should be counted on; at most twice the text is read for it
-)
+CONFUSED_OCCURRENCES = 32  # of each word, on which its confusions are counted where it has so many
 
 logger = logging.getLogger("polylm.training")
 
@@ -130,7 +128,7 @@ def _rare_words(run: Run, n_tokens: int) -> Tensor:
 
 
 def _around(run: Run, words: Tensor, n_tokens: int) -> Iterator[Any]:
-    """Text around some words, at most so much."""
+    """Text around some words, until each was met often enough, or so much was read."""
     if not len(words):
         return iter(())
     words, n = words.to(run.device), CONFUSED_OCCURRENCES
