@@ -44,12 +44,24 @@ def test_best_threshold(cases):
 def test_logistic_regression_is_at_its_least():
     """The gradient of the loss with the penalty is zero at what is found."""
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(200, 2))
+    every = rng.normal(size=(200, 3))
+    x = every[:, [0, 2]]
     same = x @ [1.5, -0.5] + rng.normal(size=200) > 0.3
-    weights, cut = wic._logistic_rule(x, same)
+    of_every, cut = wic._logistic_rule(every, same, (0, 2))
+    assert of_every[1] == 0
+    weights = of_every[[0, 2]]
     p = 1 / (1 + np.exp(-(x @ weights - cut)))
     assert np.abs(x.T @ (p - same) + weights).max() < 1e-5
     assert abs((p - same).sum()) < 1e-5
+
+
+def test_half_whitened_directions_vary_by_the_root_of_what_they_did():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(50_000, 3)) * [9.0, 4.0, 0.0] + [1, 2, 3]
+    even = wic.half_whitened(vectors, vectors)
+    np.testing.assert_allclose(even.mean(axis=0), 0, atol=1e-6)
+    np.testing.assert_allclose(even.std(axis=0), [0, 2, 3], rtol=0.02, atol=1e-3)
+    assert np.isfinite(wic.half_whitened(vectors[:2], vectors[:2])).all()
 
 
 def test_broken_files(wic_folder, tmp_path):
@@ -91,4 +103,5 @@ def test_the_length_of_outputs_does_not_matter(model, wic_folder, monkeypatch):
     for how in (read, longer):
         monkeypatch.setattr(PolyLMSystem, "read", how)
         wic.evaluate(wic.read_pairs(wic_folder), PolyLMSystem(model))
-    np.testing.assert_allclose(seen[0], seen[2], rtol=1e-4)  # the cosines; between them the products of q
+    np.testing.assert_allclose(seen[0], seen[3], rtol=1e-4)  # the cosines; between them the products of q
+    np.testing.assert_allclose(seen[2], seen[5], rtol=1e-3, atol=1e-5)  # and those of what is half whitened

@@ -1,7 +1,8 @@
 """WiC: is a word used in the same sense in two sentences?
 
 The authors' two features of a pair: the cosine of y^P at the masked focus, and the dot product of the two distributions
-over senses. A threshold on either, and logistic regression on both, are learned on the training pairs.
+over senses. A threshold on either, and logistic regression on both, are learned on the training pairs; and the same
+with y^P half whitened, so that no few directions decide (LOG.md).
 """
 
 from collections.abc import Sequence
@@ -59,18 +60,25 @@ def evaluate(pairs: dict[str, Pairs], system: "PolyLMSystem") -> WiCResult:
     assert y is not None
     q = system.merged(q, windows)
     first, second = slice(0, None, 2), slice(1, None, 2)
-    norms = np.linalg.norm(y, axis=1)
-    cosine = (y[first] * y[second]).sum(axis=1) / np.maximum(norms[first] * norms[second], 1e-12)
-    dot = (q[first] * q[second]).sum(axis=1)
-    features = np.stack([cosine, dot], axis=1).astype(np.float64)  # (pairs, 2)
     sizes = {name: len(split.same) for name, split in pairs.items()}
     ends = np.cumsum(list(sizes.values()))
     of = {name: slice(int(end) - sizes[name], int(end)) for name, end in zip(pairs, ends, strict=True)}
+    of_train = slice(2 * of["train"].start, 2 * of["train"].stop)
+    y = y / np.maximum(np.linalg.norm(y, axis=1, keepdims=True), 1e-12)
+    even = half_whitened(y, y[of_train])
+    columns = (
+        (y[first] * y[second]).sum(axis=1),
+        (q[first] * q[second]).sum(axis=1),
+        _cosine(even[first], even[second]),
+    )
+    features = np.stack(columns, axis=1).astype(np.float64)  # (pairs, 3)
     train, same = features[of["train"]], pairs["train"].same
     rules = {
-        "cosine of y^P, threshold": _threshold_rule(train[:, 0], same, column=0),
-        "dot of q, threshold": _threshold_rule(train[:, 1], same, column=1),
-        "both, logistic regression": _logistic_rule(train, same),
+        "cosine of y^P, threshold": _threshold_rule(train, same, 0),
+        "dot of q, threshold": _threshold_rule(train, same, 1),
+        "both, logistic regression": _logistic_rule(train, same, (0, 1)),
+        "cosine of y^P half whitened, threshold": _threshold_rule(train, same, 2),
+        "it and dot of q, logistic regression": _logistic_rule(train, same, (1, 2)),
     }
     accuracy = {
         rule: {name: float(np.mean((features[of[name]] @ weights > bias) == pairs[name].same)) for name in pairs}
@@ -81,8 +89,23 @@ def evaluate(pairs: dict[str, Pairs], system: "PolyLMSystem") -> WiCResult:
     return WiCResult(accuracy, unknown, sizes)
 
 
-def _threshold_rule(values: NDArray[np.float64], same: NDArray[np.bool_], column: int) -> tuple[Any, float]:
-    return np.eye(2)[column], best_threshold(values, same)
+def half_whitened(vectors: NDArray[Any], sample: NDArray[Any]) -> NDArray[np.float64]:
+    """Vectors (n, d) less the mean of a sample, each of its main directions divided by the root of its deviation."""
+    mean = sample.mean(axis=0, dtype=np.float64)
+    variances, directions = np.linalg.eigh(np.cov(sample.T.astype(np.float64)))
+    floor = max(variances[-1], 1e-12) * 1e-9
+    even: NDArray[np.float64] = (vectors - mean) @ (directions * np.maximum(variances, floor) ** -0.25)
+    return even
+
+
+def _cosine(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    cosines: NDArray[Any] = (a * b).sum(axis=1) / np.maximum(norms, 1e-12)
+    return cosines
+
+
+def _threshold_rule(features: NDArray[np.float64], same: NDArray[np.bool_], column: int) -> tuple[Any, float]:
+    return np.eye(features.shape[1])[column], best_threshold(features[:, column], same)
 
 
 def best_threshold(values: NDArray[np.float64], same: NDArray[np.bool_]) -> float:
@@ -97,12 +120,15 @@ def best_threshold(values: NDArray[np.float64], same: NDArray[np.bool_]) -> floa
     return float(cuts[np.argmax(np.where(possible, right, -1))])
 
 
-def _logistic_rule(features: NDArray[np.float64], same: NDArray[np.bool_]) -> tuple[Any, float]:
-    """Logistic regression with the usual penalty of half the squared weights."""
+def _logistic_rule(
+    features: NDArray[np.float64], same: NDArray[np.bool_], columns: tuple[int, ...]
+) -> tuple[Any, float]:
+    """Logistic regression on some columns, with the usual penalty of half the squared weights."""
     import torch
 
-    x, labels = torch.from_numpy(features), torch.from_numpy(same.astype(np.float64))
-    weights = torch.zeros(features.shape[1], dtype=torch.float64, requires_grad=True)
+    chosen = list(columns)
+    x, labels = torch.from_numpy(features[:, chosen]), torch.from_numpy(same.astype(np.float64))
+    weights = torch.zeros(len(chosen), dtype=torch.float64, requires_grad=True)
     bias = torch.zeros((), dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.LBFGS(
         [weights, bias], max_iter=500, line_search_fn="strong_wolfe", tolerance_grad=1e-9, tolerance_change=1e-15
@@ -116,7 +142,9 @@ def _logistic_rule(features: NDArray[np.float64], same: NDArray[np.bool_]) -> tu
         return value
 
     optimizer.step(loss)  # type: ignore[no-untyped-call]
-    return weights.detach().numpy(), -bias.item()
+    of_all = np.zeros(features.shape[1])
+    of_all[chosen] = weights.detach().numpy()
+    return of_all, -bias.item()
 
 
 def _split(root: Path, split: str) -> Pairs:

@@ -18,6 +18,7 @@ from polylm.model.inventory import SenseInventory
 from polylm.symbols import LINE_ID, MASK_ID, SPECIAL
 from polylm.training.config import BatchConfig
 from polylm.training.distributed import Ranks
+from polylm.training.pieces import cut_windows
 
 _BLOCK = 8192  # ids that are held out together
 _READ_ROWS = 256  # windows that are read at a time where nothing is learned
@@ -32,7 +33,7 @@ class Batch:
     words: Tensor  # (B, T)
     targets: Tensor  # (B n,) places in B * T
     weights: Tensor  # (B n,)
-    segments: Tensor | None  # (B, T), where lines are respected
+    segments: Tensor | None  # (B, T), where lines are respected, or some windows are cut into pieces
     totals: tuple[Tensor, Tensor]  # targets and polysemous targets of the whole step
 
     @property
@@ -107,11 +108,13 @@ class Batches:
         device: torch.device,
         counts: Sequence[int] | None = None,
         ranks: Ranks = Ranks(),  # noqa: B008  (it cannot be changed)
+        ends: Tensor | None = None,  # (V,) after which words a window may be cut; none: after line marks
     ) -> None:
         self.text, self.config, self.length, self.seed, self.device = text, config, length, seed, device
         self.n_words, self.rank, self.n_ranks = inventory.n_words, ranks.rank, ranks.n_ranks
         self.set_senses(inventory)
         self.predicted = inventory.predicted[inventory.first].to(device)  # (V,)
+        self.ends = (torch.arange(self.n_words) == LINE_ID if ends is None else ends).to(device)
         self.chances = _chances(config.subsample, counts, self.predicted)
         self.n_rows = max(config.batch_tokens // length, 1)
         parts = self.n_ranks * config.accumulate
@@ -154,18 +157,21 @@ class Batches:
             self._epoch, self._order = epoch, order.to(self.device)
         return self._order
 
-    def step(self, step: int, mask_rate: float, *, to_read: bool = False) -> Iterator[Batch]:
+    def step(self, step: int, mask_rate: float, *, to_read: bool = False, pieces: float = 0.0) -> Iterator[Batch]:
         """The parts of a step's batch, of this device: as many as gradients are accumulated over.
 
-        `to_read`: targets are words of several senses alone, and all of them are masked.
+        `to_read`: targets are words of several senses alone, and all of them are masked. `pieces`: this share of the
+        windows is cut into short texts.
         """
         words = self.text.windows(self.starts(step), self.length, self.device)
         generator = self.generator(1, step)
+        segments = _segments(words) if self.config.respect_lines else None
+        if pieces > 0:
+            words, segments = cut_windows(words, self.ends, pieces, generator, segments)
         places, masked, weights = self._mask(words, mask_rate, generator, to_read=to_read)
         at = torch.gather(words, 1, places)  # (rows, n)
         counted = weights * self.predicted[at]
         totals = counted.sum(), (counted * self.polysemous[at]).sum()
-        segments = _segments(words) if self.config.respect_lines else None
         n = self.n_rows // (self.n_ranks * self.config.accumulate)
         for part in range(self.config.accumulate):
             first = (self.rank * self.config.accumulate + part) * n

@@ -41,6 +41,7 @@ class BatchConfig(_Record):
     mask_rate_start: float | None = _share(None, above=0)  # falls linearly to mask_rate; none: constant
     subsample: float | None = _number(1e-3, above=0)  # commoner words are targets less often: sqrt(this / frequency)
     respect_lines: bool = False  # a window sees one line only, instead of crossing them
+    pieces: float = _share(0.0)  # of the windows are cut into texts of a sentence or some (pieces.py)
     held_out: float = _share(0.002, above=0)  # share of the text that is never trained on
 
 
@@ -93,6 +94,7 @@ class ReadingConfig(_Record):
     reading_targets: float = _share(0.2, above=0)  # share of the positions that are learned from
     reading_rate: float = _number(1e-3, above=0)  # the learning rate
     reading_trains: Literal["encoders", "prediction", "all"] = "encoders"  # C^D and C^P; C^P alone; E, b and lambda too
+    reading_pieces: float = _share(0.5)  # of the windows are cut into short texts here
     reading_sharpness: float = _number(1.0, above=0)  # power of the distributions that are learned
 
 

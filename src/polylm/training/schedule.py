@@ -15,6 +15,7 @@ class Values:
     r: float
     lambda_m: float
     mask_rate: float
+    pieces: float  # share of the windows that are cut into short texts
 
 
 def ramp(progress: float, start: float, end: float) -> float:
@@ -35,7 +36,8 @@ def values(config: TrainConfig, progress: float, split_at: float | None = None, 
     if phase == READING:
         progress = ramp(progress, before, 1.0)
         rise = ramp(progress, 0.0, warmup) if warmup > 0 else 1.0
-        return Values(rise * (1 - progress), 1.0, 0.0, config.reading.reading_targets)
+        reading = config.reading
+        return Values(rise * (1 - progress), 1.0, 0.0, reading.reading_targets, reading.reading_pieces)
     progress = min(progress / before, 1.0)
     split_at = None if split_at is None else split_at / before
     rise = ramp(progress, 0.0, warmup) if warmup > 0 else 1.0
@@ -47,4 +49,5 @@ def values(config: TrainConfig, progress: float, split_at: float | None = None, 
         r=1 + (senses.r_max - 1) * ramp(progress, senses.r_start, senses.r_end),
         lambda_m=senses.lambda_max * ramp(progress, senses.lambda_start, senses.lambda_end),
         mask_rate=first + (batches.mask_rate - first) * progress,
+        pieces=batches.pieces,
     )

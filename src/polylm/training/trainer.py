@@ -30,6 +30,7 @@ from polylm.training.finish import finish, record_split
 from polylm.training.log import RunLog
 from polylm.training.observers import Callbacks, Checkpoints, Evaluation, Pace
 from polylm.training.phases import begin_reading, is_time_to_read, is_time_to_split, split_run
+from polylm.training.pieces import sentence_ends
 from polylm.training.run import Run
 from polylm.training.schedule import READING, values
 from polylm.training.signals import Signals
@@ -90,6 +91,7 @@ class Trainer:
             device=place,
             counts=vocabulary.counts,
             ranks=ranks,
+            ends=sentence_ends(vocabulary, place),
         )
         self.run = Run(
             out=out,
@@ -151,7 +153,8 @@ class Trainer:
                 begin_reading(run)
                 self.step = Step(state, run.ranks)
             now, is_new = values(run.config, state.share, state.split_at, phase=state.phase), self.step.is_new
-            batches = run.batches.step(state.step, now.mask_rate, to_read=state.phase == READING)
+            to_read = state.phase == READING
+            batches = run.batches.step(state.step, now.mask_rate, to_read=to_read, pieces=now.pieces)
             state.losses.add(self.step(batches, now))
             state.step += 1
             is_due = state.step % run.config.machine.log_every == 0 or clock.is_old(run.ranks)
