@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polylm.text.lemmatizer import INFLECTIONS, MARKERS, Lemmatizer, forms_of, regular_forms
+from polylm.text.lemmatizer import (
+    INFLECTIONS,
+    MARKERS,
+    Lemmatizer,
+    can_have,
+    forms_of,
+    inflected,
+    regular_forms,
+)
 
 CASES = [
     ("Banks", "NNS", "bank", "[PL]"),
@@ -105,3 +113,41 @@ def test_regular_forms(word, own, others):
 )
 def test_forms_that_are_read_by_rules_of_our_own(lemma, form):
     assert form in forms_of(lemma)
+
+
+@pytest.mark.parametrize(
+    ("lemma", "tag", "form"),
+    [
+        *(("run", "VBD", "ran"), ("run", "VB", "run"), ("lie", "VBG", "lying"), ("mouse", "NNS", "mice")),
+        *(("good", "JJR", "better"), ("well", "RBR", "better"), ("bad", "JJS", "worst"), ("much", "JJR", "more")),
+        *(("big", "JJR", "bigger"), ("happy", "JJS", "happiest"), ("clever", "JJR", "cleverer")),
+        *(("expensive", "JJR", "more expensive"), ("quickly", "RBS", "most quickly"), ("famous", "JJS", "most famous")),
+        *(("early", "RBR", "earlier"), ("englishman", "NNS", "englishmen"), ("human", "NNS", "humans")),
+        *(("airstrike", "NNS", "airstrikes"), ("the", "DT", "the"), ("bank", "", "bank")),
+    ],
+)
+def test_a_lemma_in_the_form_of_a_tag(lemma, tag, form):
+    assert inflected(lemma, tag) == form
+
+
+def test_what_is_inflected_is_read_as_its_lemma(lemmatizer):
+    for lemma, tag in [
+        ("run", "VBD"),
+        ("mouse", "NNS"),
+        ("big", "JJR"),
+        ("good", "JJS"),
+        ("go", "VBN"),
+        ("lie", "VBG"),
+    ]:
+        assert lemmatizer(inflected(lemma, tag), tag)[0] == lemma
+
+
+@pytest.mark.parametrize(
+    ("lemma", "tag", "can"),
+    [
+        *(("settlement", "VB", False), ("settle", "VBD", True), ("vaguely", "JJ", False), ("still", "RB", True)),
+        *(("airstrike", "NN", True), ("airstrike", "VB", False), ("the", "DT", True), ("sue", "NNP", True)),
+    ],
+)
+def test_parts_of_speech_that_a_lemma_can_have(lemma, tag, can):
+    assert can_have(lemma, tag) is can

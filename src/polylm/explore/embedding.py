@@ -9,12 +9,12 @@ import torch
 from numpy.typing import NDArray
 
 from polylm.errors import UserError
+from polylm.explore.substitution import best_of_kind, weights_of_words
 from polylm.reading.layers import AUTO, Layers, ReadOut
 from polylm.reading.reader import Reader
-from polylm.reading.targets import marked, text_of
+from polylm.reading.targets import marked, tag_of, text_of
 from polylm.reading.windows import Text
 from polylm.senses.lexicon import Lexicon, several
-from polylm.senses.substitutes import NEARNESS
 
 GAP = 0.6  # what could stand in the place of a word, beside what the word means there: LOG.md, meanings in context
 TOGETHER = 32  # so many that all words in their places do not take much memory
@@ -74,32 +74,38 @@ class Embedder:
         return embedded
 
     def substitutes(
-        self, text: str, topn: int = 10, *, span: Span | None = None, read_out: ReadOut | Layers = AUTO
+        self,
+        text: str,
+        topn: int = 10,
+        *,
+        span: Span | None = None,
+        read_out: ReadOut | Layers = AUTO,
+        inflected: bool = True,
     ) -> list[tuple[str, float]]:
         """Words that could stand for the one in brackets or at `span`, with their shares: likely there, and near to it.
 
-        Words of the text itself are left out, since what fits a gap is often said beside it. A sense of another word
-        counts with its probability in the gap times exp(8 c), c its cosine to the meaning of the word (0 for one that
-        the model does not know); the shares of a word's senses are added up, and those of all words are one.
+        They have its part of speech, and its form (*ran* for *bolted*), or if not `inflected` are lemmas. Words of the
+        text itself are left out, since what fits a gap is often said beside it. A share is of the weights of all other
+        words (`substitution.py`), those that are not shown included.
         """
         if topn < 1:
             raise UserError(f"topn must be at least 1, not {topn}")
-        encoded = text_of([marked(text, span)], self.reader.pipeline)
-        (focus,) = self._read([encoded], ReadOut.of(read_out).of_network(self.reader.network))
-        inventory, index = self.reader.network.inventory, self.lexicon.index
-        cosines = torch.from_numpy(self.lexicon.vectors.vectors @ self._meaning(focus))
-        likely_and_near = self._expected([focus])[0] * (NEARNESS * cosines).exp()
-        weights = torch.zeros(inventory.n_words, dtype=torch.float64)
-        weights.index_add_(0, inventory.word_of_sense.cpu()[index.of_words], likely_and_near.double())
+        target, network = marked(text, span), self.reader.network
+        encoded = text_of([target], self.reader.pipeline)
+        (focus,) = self._read([encoded], ReadOut.of(read_out).of_network(network))
+        index, vocabulary = self.lexicon.index, self.lexicon.vocabulary
+        cosines = None
+        if focus.word is not None:
+            cosines = torch.from_numpy(self.lexicon.vectors.vectors @ self._meaning(focus))
+        senses = network.inventory.word_of_sense.cpu()[index.of_words]
+        weights = weights_of_words(self._expected([focus])[0], cosines, senses, torch.tensor(vocabulary.counts))
         weights[torch.from_numpy(np.unique(encoded.ids).astype(np.int64))] = 0
         if focus.word is not None:
             weights[focus.word] = 0
         weights /= weights.sum().clamp(min=1e-30)
-        best = weights.topk(min(topn, len(weights)))
-        words = self.lexicon.vocabulary.words
-        return [
-            (words[i], round(v, 4)) for v, i in zip(best.values.tolist(), best.indices.tolist(), strict=True) if v > 0
-        ]
+        tag = tag_of(target, self.reader.pipeline)
+        best = best_of_kind(weights, vocabulary.words, tag, in_form=inflected)
+        return [(word, round(weight, 4)) for word, weight in islice(best, topn)]
 
     def _focus(self, text: str, span: Span | None = None, read_out: ReadOut = AUTO) -> Focus:
         """The word in brackets, or at `span`."""

@@ -121,6 +121,15 @@ def text_of(group: Sequence[Target], pipeline: "TextPipeline") -> Text:
     return Text(ids, places, [one if ids[place] == one else -1 for one, place in zip(targets, places, strict=True)])
 
 
+def tag_of(target: Target, pipeline: "TextPipeline") -> str:
+    """The Penn tag of a word that is marked; empty where words are read as they stand."""
+    if not pipeline.settings.lemmatize:
+        return ""
+    tokens = pipeline.encode(target.text)
+    tag: str = tokens.words[_exact_word(tokens, target)].tag or ""
+    return tag
+
+
 def _exact_word(tokens: "Tokens", target: Target) -> int:
     """The one word that a person marked; the bank's is bank with what hangs on it."""
     index = tokens.word_at(target.start)

@@ -86,6 +86,38 @@ _HISSING = re.compile(r"(s|x|z|ch|sh|o)$")  # whose plural has an e
 _POS = {"n": "NOUN", "v": "VERB", "j": "ADJ", "a": "ADJ", "r": "ADV"}
 
 
+# Of Penn tags, by their first two letters, the part of speech as lemminflect names it.
+_SPEECH = {"NN": "NOUN", "VB": "VERB", "JJ": "ADJ", "RB": "ADV"}
+# Adjectives and adverbs that are compared with more and most.
+_LONG = re.compile(r"(ful|less|ous|ive|ing|ed|ent|ant|al|ic|able|ible|ary|.{4}ly)$|([aeiouy]+[^aeiouy]+){3}")
+
+
+def can_have(lemma: str, tag: str) -> bool:
+    """Whether a lemma has the part of speech of a Penn tag. Of a word that no dictionary has, only that of a noun."""
+    pos = _SPEECH.get(tag[:2])
+    if pos is None or tag.startswith("NNP"):
+        return True
+    known = _lemminflect()[1].getAllInflections(lemma)
+    if not known:
+        return pos == "NOUN"
+    return any(_SPEECH.get(other[:2]) == pos for other in known)
+
+
+def inflected(lemma: str, tag: str) -> str:
+    """The form of a lemma that a Penn tag asks for: ran, of run and VBD; more expensive, of expensive and JJR."""
+    if tag not in INFLECTIONS:
+        return lemma
+    for (form, of_tag), known in _IRREGULAR.items():
+        if (known, of_tag) == (lemma, tag) and form != lemma:
+            return form
+    if tag in ("JJR", "RBR", "JJS", "RBS") and _LONG.search(lemma):
+        return f"{'more' if tag.endswith('R') else 'most'} {lemma}"
+    if tag == "NNS" and lemma.endswith("man") and len(lemma) > 5 and not _lemminflect()[1].getAllInflections(lemma):
+        return f"{lemma[:-2]}en"
+    forms = _lemminflect()[1].getInflection(lemma, tag)
+    return str(forms[0]) if forms else lemma
+
+
 def lemmas_of(word: str, pos: str) -> tuple[str, ...]:
     """Every lemma that a form may have as a noun (n), verb (v), adjective (j or a) or adverb (r)."""
     if pos not in _POS:

@@ -1,0 +1,49 @@
+"""Which words could stand in the place of a word: likely there, near to what it means there, and of its kind.
+
+A sense s of another word w counts with
+
+    p(s)^0.4 exp(20 c(s)) / f(w)^0.3
+
+p its probability where the word is masked, c its cosine to what the word means in this text, f how common w is. With p
+as it is the commonest words that fit the gap would win, whatever they mean; the weights were chosen on
+`benchmarks/substitutes.jsonl` (LOG.md). Words of another part of speech are passed over: *settlement* for a verb.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from polylm.text.lemmatizer import can_have, inflected
+
+LIKELY, NEAR, COMMON = 0.4, 20.0, 0.3
+_TRIED = 500  # words, in the order of their weights, among which those of the right part of speech are looked for
+
+
+def weights_of_words(p: Tensor, cosines: Tensor | None, word_of_sense: Tensor, counts: Tensor) -> Tensor:
+    """(V,) what the senses of each word weigh together, from p (S,) and c (S,); all weights are 1 together.
+
+    Of a word whose meaning is not known (no cosines) there is only what is likely in its place.
+    """
+    log_weights = p.double().clamp(min=1e-30).log()
+    if cosines is not None:
+        log_weights = LIKELY * log_weights + NEAR * cosines - COMMON * counts.double().clamp(min=1).log()[word_of_sense]
+    return torch.zeros(len(counts), dtype=torch.float64).index_add_(0, word_of_sense, log_weights.softmax(dim=0))
+
+
+def best_of_kind(weights: Tensor, words: list[str], tag: str, *, in_form: bool) -> Iterator[tuple[str, float]]:
+    """Words and their weights, the heaviest first: those of the part of speech of a Penn tag, without a tag all.
+
+    `in_form`: as the tag wants them, instead of as lemmas.
+    """
+    best = weights.topk(min(_TRIED, len(weights)) if tag else len(weights))
+    said = set()
+    for weight, number in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+        if weight <= 0:
+            return
+        if tag and not can_have(words[number], tag):
+            continue
+        word = inflected(words[number], tag) if in_form else words[number]
+        if word not in said:
+            said.add(word)
+            yield word, weight
