@@ -1,13 +1,16 @@
 """Examples: whole sentences that have the word, the clearest first."""
 
 import gzip
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from polylm.corpus.sources import find_sources
 from polylm.errors import UserError
-from polylm.explore.examples import WORDS, Example, _keep, find_examples, sentences_of
+from polylm.explore.examples import WORDS, Example, _keep, _with, find_examples, sentences_of
 
 LINES = [
     "He sat on the bank of the river. No. The cold water was at the banks of it all day!",
@@ -80,3 +83,24 @@ def test_the_clearest_are_kept():
     for probability in (0.5, 0.9, 0.7):
         _keep(found, Example(f"{probability} " + "word " * 14, 0, 1, probability), 2)
     assert sorted(example.probability for _, example in found.values()) == [0.7, 0.9]
+
+
+def test_every_word_has_its_own_number_of_sentences(tmp_path):
+    """A common word does not take the place of a rare one that stands behind it."""
+    lines = [f"The bank number {n} lent money to him." for n in range(9)] + ["The old tenor sang in the evening."] * 2
+    (tmp_path / "a.txt").write_text("\n".join([*lines, "A tenor and a bank are not alike at all."]))
+    sources = find_sources([tmp_path / "a.txt"])
+    found = list(_with(sources, {"bank", "tenor"}, 3))
+    assert [sentence.split()[1] for sentence in found] == ["bank"] * 3 + ["old", "tenor"]
+    assert len(list(_with(sources, {"bank"}, 99))) == 10
+
+
+@given(
+    st.lists(st.sampled_from(["The", "banks", "Bank", "o'clock", "o", "clock", "t-shirt", "bank's", "x"]), min_size=6)
+)
+def test_forms_are_found_between_other_letters(words):
+    sentence = " ".join(["At", *words, "now."])
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "a.txt").write_text(sentence)
+        found = list(_with(find_sources([Path(folder) / "a.txt"]), {"bank", "o'clock"}, 5))
+    assert bool(found) == (len(words) < 39 and bool({"banks", "Bank", "o'clock", "bank's"} & set(words)))

@@ -23,6 +23,7 @@ _SHORT = re.compile(  # J. R. Smith, the U.S. Treasury, Dr. Crane: no sentence e
     r"Adm|Rev|Hon|Gov|Sen|Rep|Pres|Supt|Inc|Ltd|Co|Corp|Bros|Ave|Blvd|Rd|Nos|Vol|Fig|Figs|Ch|pp|cf|ca|vs|viz|approx|"
     r"Jan|Feb|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec)\.$"
 )
+_PIECE = re.compile(r"\w+")
 _WHOLE = re.compile(r"[\"'“‘(\[]*[A-Z].*[.!?][\"'”’)\]]*", re.DOTALL)
 
 
@@ -52,15 +53,20 @@ def find_examples(
 ) -> dict[str, list[Example]]:
     """For each sense of some words, or of all, up to n sentences, the clearest first.
 
-    Text is taken from all files in turn. For some words the usual read-out is asked, for all words the fastest.
+    Text is taken from all files in turn. For some words the usual read-out is asked, for all words the fastest; of
+    some, up to `SENTENCES` are read for each.
     """
-    lemmas = None if words is None else {one.word for one in tagger.lexicon.lookup.every(words, as_is=as_is)}
+    lookup = tagger.lexicon.lookup
+    lemmas = None if words is None else {one.word for one in lookup.every(words, as_is=as_is)}
     read_out = DISAMBIGUATION if lemmas is None and tagger.reader.network.c_d is not None else AUTO
-    sentences = _searched(find_sources(paths), lemmas)
+    sources = find_sources(paths)
     limit = TEXT if lemmas is None else SENTENCES * len(lemmas)
+    sentences = _first(_every(sources), limit) if lemmas is None else _with(sources, lemmas, SENTENCES)
+    # Only these words are read, unless one is a form that would be taken for its lemma.
+    asked = None if lemmas is None or {one.word for one in lookup.every(sorted(lemmas))} != lemmas else sorted(lemmas)
     best: dict[str, dict[str, tuple[float, Example]]] = {}
-    tag = partial(tagger.tag_many, read_out=read_out, granularity=granularity)
-    for done, (text, tokens) in enumerate(beside(tag, _first(sentences, limit), str), 1):
+    tag = partial(tagger.tag_many, words=asked, read_out=read_out, granularity=granularity)
+    for done, (text, tokens) in enumerate(beside(tag, sentences, str), 1):
         for token in tokens:
             if token.sense is None or token.probability is None or (lemmas is not None and token.lemma not in lemmas):
                 continue
@@ -96,15 +102,46 @@ def _keep(found: dict[str, tuple[float, Example]], example: Example, n: int) -> 
         del found[min(found, key=lambda text: found[text][0])]
 
 
-def _searched(sources: Sequence[TextFile], lemmas: set[str] | None) -> Iterator[str]:
-    wanted = None
-    if lemmas is not None:
-        forms = sorted({form for lemma in lemmas for form in forms_of(lemma)})
-        wanted = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, forms))})(?!\w)", re.IGNORECASE)
+def _every(sources: Sequence[TextFile]) -> Iterator[str]:
     for chunk in _in_turn(sources):
         for line in chunk_lines(chunk):
-            if wanted is None or wanted.search(line):
-                yield from (s for s in sentences_of(line) if wanted is None or wanted.search(s))
+            yield from sentences_of(line)
+
+
+def _with(sources: Sequence[TextFile], lemmas: set[str], n: int) -> Iterator[str]:
+    """Sentences that have a form of one of the lemmas, up to n for each; none twice."""
+    by_form: dict[str, set[str]] = {}
+    for lemma in lemmas:
+        for form in forms_of(lemma):
+            by_form.setdefault(form.lower(), set()).add(lemma)
+    # Letters and digits between others are looked up, which takes as long for a thousand words as for one; the rest
+    # (o'clock, t-shirt) is searched for.
+    odd = [form for form in by_form if not _PIECE.fullmatch(form)]
+    search = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, odd))})(?!\w)") if odd else None
+    lacking = dict.fromkeys(lemmas, n)
+    seen: set[int] = set()
+
+    def wanted(text: str) -> set[str]:
+        lower = text.lower()
+        forms = {*_PIECE.findall(lower), *(search.findall(lower) if search else ())} & by_form.keys()
+        return {lemma for form in forms for lemma in by_form[form]} & lacking.keys()
+
+    for chunk in _in_turn(sources):
+        for line in chunk_lines(chunk):
+            if not wanted(line):
+                continue
+            for sentence in sentences_of(line):
+                found = wanted(sentence)
+                if not found or hash(sentence) in seen:
+                    continue
+                seen.add(hash(sentence))
+                yield sentence
+                for lemma in found:
+                    lacking[lemma] -= 1
+                    if not lacking[lemma]:
+                        del lacking[lemma]
+                if not lacking:
+                    return
 
 
 def _in_turn(sources: Sequence[TextFile]) -> Iterator[bytes]:
