@@ -20,6 +20,30 @@ from polylm.senses.keys import make_key, word_of
 from polylm.wordnet import WordNet
 
 
+def synsets_met(
+    model: polylm.Model, semcor: Path, wordnet: WordNet, documents: int, read_out: str
+) -> dict[str, Counter[str]]:
+    """Which synsets the words of each sense have in some of SemCor's documents, at the model's granularity."""
+    synset_of = dict(pair for senses in wordnet.senses.values() for pair in senses)
+    labelled = read_semcor(semcor)
+    names = sorted({instance.id.partition(".")[0] for instance in labelled.instances})
+    random.Random(0).shuffle(names)
+    kept = set(names[:documents])
+    pairs = [
+        (instance, senses)
+        for instance, senses in zip(labelled.instances, labelled.senses, strict=True)
+        if instance.id.partition(".")[0] in kept
+    ]
+    probs = PolyLMSystem(model, read_out=read_out).sense_probs([instance for instance, _ in pairs])
+    met: dict[str, Counter[str]] = defaultdict(Counter)
+    for (instance, senses), distribution in zip(pairs, probs, strict=True):
+        synset = synset_of.get(senses[0])
+        if synset and distribution:
+            number = max(distribution, key=lambda name: distribution[name]).rpartition(".")[2]
+            met[make_key(instance.lemma, int(number))][synset] += 1
+    return met
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("semcor", type=Path)
@@ -29,23 +53,7 @@ def main() -> None:
     parser.add_argument("--read-out", default="both")
     options = parser.parse_args()
     model, wordnet = polylm.load(options.model), WordNet(options.wordnet)
-    synset_of = dict(pair for senses in wordnet.senses.values() for pair in senses)
-    labelled = read_semcor(options.semcor)
-    documents = sorted({instance.id.partition(".")[0] for instance in labelled.instances})
-    random.Random(0).shuffle(documents)
-    kept = set(documents[: options.documents])
-    pairs = [
-        (instance, senses)
-        for instance, senses in zip(labelled.instances, labelled.senses, strict=True)
-        if instance.id.partition(".")[0] in kept
-    ]
-    probs = PolyLMSystem(model, read_out=options.read_out).sense_probs([instance for instance, _ in pairs])
-    met: dict[str, Counter[str]] = defaultdict(Counter)
-    for (instance, senses), distribution in zip(pairs, probs, strict=True):
-        synset = synset_of.get(senses[0])
-        if synset and distribution:
-            number = max(distribution, key=lambda name: distribution[name]).rpartition(".")[2]
-            met[make_key(instance.lemma, int(number))][synset] += 1
+    met = synsets_met(model, options.semcor, wordnet, options.documents, options.read_out)
     senses = [key for key, n in met.items() if n.total() >= 5 and len(wordnet.of_word(word_of(key))) > 1]
     words = sorted({word_of(key) for key in senses})
     random.Random(1).shuffle(words)

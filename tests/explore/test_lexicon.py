@@ -47,7 +47,7 @@ def test_a_sense_goes_to_the_synset_that_it_is_near_to(model, wordnet_folder):
         for key, like in (("bank#1", ("river#1", "water#1")), ("bank#2", ("money#1", "money#1"))):
             mean = sum(saved[vectors.index(other)] for other in like)
             vectors.vectors[vectors.index(key)] = mean / np.linalg.norm(mean)
-        about = [linker._about(synset, "bank") for synset in ("09213565-n", "08420278-n")]
+        about = [linker.words_about(synset, "bank") for synset in ("09213565-n", "08420278-n")]
         close, apart = linker._closeness("bank", about)
     finally:
         vectors.vectors[:] = saved

@@ -99,7 +99,7 @@ def test_senses_of_a_word(model):
 def test_labels(model):
     label = model.label("bank#1")
     assert len(label.split()) == 3
-    assert label == " ".join(word_of(key) for key, _ in model.most_similar("bank#1", 3))
+    assert set(label.split()) <= {word_of(key) for key, _ in model.most_similar("bank#1", 8)}
     assert model.label("river#1") == model.label(None) == ""
 
 

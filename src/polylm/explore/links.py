@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from polylm.explore.tagging import Tagger
 from polylm.reading.layers import DISAMBIGUATION
-from polylm.senses.keys import word_of
 from polylm.text.lemmatizer import forms_of, lemmas_of
 from polylm.wordnet import SS_TYPE, WordNet
 
@@ -55,9 +54,7 @@ class Linker:
 
     def __init__(self, tagger: Tagger, wordnet: WordNet) -> None:
         self.tagger, self.vectors, self.wordnet = tagger, tagger.lexicon.vectors, wordnet
-        self.rows: dict[str, list[int]] = defaultdict(list)  # of the vectors, by word
-        for row, key in enumerate(self.vectors.keys):
-            self.rows[word_of(key)].append(row)
+        self.rows = self.vectors.rows_of_word
         self._lemma = lru_cache(1 << 16)(self._lemma_in_model)
         self._speech = lru_cache(1 << 16)(self._parts_of_speech)
 
@@ -97,7 +94,7 @@ class Linker:
         vectors = self.vectors
         place = {vectors.keys[row]: i for i, row in enumerate(self.rows[word])}
         heads = [place[group[0]] for group in groups]
-        about = [self._about(synset, word) for _, synset in candidates]
+        about = [self.words_about(synset, word) for _, synset in candidates]
         close, apart = self._closeness(word, about)
         rank, pos = _ranks([key for key, _ in candidates])
         of_class = np.zeros_like(close)  # nouns among the neighbours speak for all nouns
@@ -160,7 +157,7 @@ class Linker:
         weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
         return nearest @ weights.T, (nearest - nearest.mean(axis=0)) @ weights.T
 
-    def _about(self, synset: str, word: str) -> dict[str, float]:
+    def words_about(self, synset: str, word: str) -> dict[str, float]:
         """The words about a synset that the model knows, and how much each counts."""
         weights: dict[str, float] = {}
 

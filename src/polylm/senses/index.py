@@ -92,6 +92,10 @@ class SenseIndex:
             known = self.keys(word)
         raise unknown_key(key, known, self.words())
 
+    def word_of_row(self, row: int) -> int:
+        """The number of the word that a row is a sense of."""
+        return self._word_of_row[row]
+
     def is_ambiguous(self, key: str) -> bool:
         """Whether a sense is one of several."""
         return self.n_senses[self._word_of_row[self.row(key)]] > 1

@@ -1,29 +1,72 @@
-"""Three words that say what a sense is like: the best of its neighbours and of its substitutes."""
+"""Three words that say what a sense is like, and tell it from the other senses of its word.
+
+They are chosen from its neighbours and its substitutes. A word that says as much of a commoner sense says little:
+*cricket* is like football in most of its senses, and among insects in one.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from polylm.senses.keys import word_of
 from polylm.senses.vectors import SenseVectors
 
 LENGTH = 3  # words of a label
+LISTED = 8  # words that a label is chosen from
 CANDIDATES = 12  # nearest senses that they are chosen from
-FAR_OFF, NEAR = 0.25, 0.4  # cosines: from where on a neighbour says something, and from where on it counts in full
+TOLD_APART = 0.6  # how much a word loses that is as far up in the list of another sense, if that is as common
+# Cosines: from where on a neighbour or a substitute says something, and from where on it counts in full.
+FAR_OFF, NEAR = 0.25, 0.4
+FAR_FROM_IT, LIKE_IT = 0.2, 0.5
+LEAST = 0.05  # that a substitute counts
 
 
 def label_words(
     vectors: SenseVectors, keys: Sequence[str], substitutes: Sequence[Sequence[str]]
 ) -> Iterator[list[str]]:
-    """For each sense the words that are far up in both lists.
+    """For each sense up to LISTED words that are far up in both lists, the best first.
 
-    Senses that have no near neighbours have odd ones, so these count by how near they are.
+    Senses that have no near neighbours have odd ones, so these count by how near they are. Substitutes do too: what is
+    common fits many places.
     """
-    near = vectors.nearest([vectors.index(key) for key in keys], CANDIDATES)
-    for neighbours, others in zip(near, substitutes, strict=True):
+    rows = [vectors.index(key) for key in keys]
+    near = vectors.nearest(rows, CANDIDATES)
+    for row, neighbours, others in zip(rows, near, substitutes, strict=True):
         chances: defaultdict[str, float] = defaultdict(float)
         for rank, (other, cosine) in enumerate(neighbours):
-            weight = min(max((cosine - FAR_OFF) / (NEAR - FAR_OFF), 0.0), 1.0) if others else 1.0
-            chances[word_of(other)] += weight / (rank + 3)
-        for rank, word in enumerate(others):
-            chances[word] += 1 / (rank + 3)
-        yield sorted(chances, key=lambda word: -chances[word])[:LENGTH]
+            chances[word_of(other)] += (_rise(cosine, FAR_OFF, NEAR) if others else 1.0) / (rank + 3)
+        for rank, (word, cosine) in enumerate(zip(others, _cosines(vectors, row, others), strict=True)):
+            chances[word] += max(_rise(cosine, FAR_FROM_IT, LIKE_IT), LEAST) / (rank + 3)
+        yield sorted(chances, key=lambda word: -chances[word])[:LISTED]
+
+
+def _rise(value: float, start: float, end: float) -> float:
+    return min(max((value - start) / (end - start), 0.0), 1.0)
+
+
+def _cosines(vectors: SenseVectors, row: int, words: Sequence[str]) -> list[float]:
+    """How near the nearest sense of each word is to a sense."""
+    rows = [vectors.rows_of_word[word] for word in words]
+    if not rows:
+        return []
+    cosines = vectors.vectors[[one for own in rows for one in own]] @ vectors.vectors[row]
+    nearest: list[float] = np.maximum.reduceat(cosines, np.cumsum([0, *map(len, rows[:-1])])).tolist()
+    return nearest
+
+
+def contrasted(lists: Sequence[Sequence[str]], shares: Sequence[float]) -> list[list[str]]:
+    """For each sense of a word, from its list of words, the best first, and from its share, the words of its label.
+
+    A commoner sense keeps what it has in common with a rarer one.
+    """
+    chances = [{word: 1 / (rank + 3) for rank, word in enumerate(words)} for words in lists]
+    labels = []
+    for own, share in zip(chances, shares, strict=True):
+        others = [(other, min(1.0, its / max(share, 1e-9))) for other, its in zip(chances, shares, strict=True)]
+        worth = {
+            word: chance - TOLD_APART * max((w * o.get(word, 0.0) for o, w in others if o is not own), default=0.0)
+            for word, chance in own.items()
+        }
+        labels.append(sorted(own, key=lambda word: -worth[word])[:LENGTH])
+    return labels

@@ -15,7 +15,7 @@ from polylm.model.polylm import PolyLM
 from polylm.senses.geometry import common
 from polylm.senses.index import SenseIndex
 from polylm.senses.keys import word_of
-from polylm.senses.labels import LENGTH, label_words
+from polylm.senses.labels import LENGTH, LISTED, contrasted, label_words
 from polylm.senses.lookup import Lookup
 from polylm.senses.merge_tree import MergeTree, checked_granularity
 from polylm.senses.vectors import SenseVectors
@@ -76,7 +76,7 @@ class Lexicon:
         self.lookup = Lookup(self.index, pipeline)
         self.wordlists = wordlists or WordLists()
         self.granularity = granularity
-        self._words_like: dict[str, list[str]] = {}  # the label of each sense by itself, of those that were asked for
+        self._words_like: dict[str, list[str]] = {}  # of each sense by itself, of those that were asked for
         self._labels: tuple[float, dict[str, str]] = (-1.0, {})  # those at a granularity
 
     @property
@@ -175,18 +175,35 @@ class Lexicon:
         if at != granularity:  # people choose one and leave it
             known = {}
         new = [key for key in dict.fromkeys(keys) if key is not None and key not in known]
-        groups = {key: self.index.group(key, granularity) for key in new if self.index.is_ambiguous(key)}
-        words = self._like([member for group in groups.values() for member in group])
-        new_labels = dict.fromkeys(new, "")
-        for key, group in groups.items():
-            own = [words[member] for member in group]
-            new_labels[key] = " ".join(blended(own, self._shares(group), LENGTH))
+        new_labels = dict.fromkeys(new, "") | self._new_labels([*filter(self.index.is_ambiguous, new)], granularity)
         known |= new_labels  # at once: other threads may ask too
         self._labels = granularity, known
         return ["" if key is None else known[key] for key in keys]
 
+    def _new_labels(self, keys: Sequence[str], granularity: float) -> dict[str, str]:
+        """Those of senses of several, told from the other senses of their words."""
+        rows = {key: self.index.row(key) for key in keys}
+        groups_of = {
+            number: self.index.groups(number, granularity)
+            for number in {self.index.word_of_row(row) for row in rows.values()}
+        }
+        wanted = {*rows.values(), *(row for groups in groups_of.values() for group, _ in groups for row in group)}
+        like = self._like(list(map(self.index.key, wanted)))
+        labels: dict[int, list[str]] = {}
+        for groups in groups_of.values():
+            lists = [self._list([self.index.key(row) for row in group], like) for group, _ in groups]
+            best = contrasted(lists, [share for _, share in groups])
+            labels |= {group[0]: words for (group, _), words in zip(groups, best, strict=True)}
+        # Where another sense stands for it a sense has its own.
+        return {key: " ".join(labels.get(row) or self._list([key], like)[:LENGTH]) for key, row in rows.items()}
+
+    def _list(self, keys: Sequence[str], like: dict[str, list[str]]) -> list[str]:
+        """The words that senses which are one are like, by their shares: of labels, then of substitutes."""
+        own = [list(dict.fromkeys((*like[key], *self.substitutes_of(key)))) for key in keys]
+        return own[0] if len(own) == 1 else blended(own, self._shares(keys), LISTED + N_SUBSTITUTES)
+
     def _like(self, keys: Sequence[str]) -> dict[str, list[str]]:
-        """The label of each sense by itself: the one that was saved, or made now."""
+        """The words that each sense by itself is like: those that were saved, or found now."""
         saved = self.wordlists.labels
         if saved is not None:
             return {key: self._words(saved[self.index.row(key)]) for key in keys}
@@ -196,8 +213,8 @@ class Lexicon:
         return self._words_like
 
     def with_labels(self) -> WordLists:
-        """The word lists, with the label of each sense of several: what a model is saved with."""
-        table = np.zeros((self.network.inventory.n_rows, LENGTH), dtype=np.uint32)
+        """The word lists, with what the label of each sense of several is chosen from: what a model is saved with."""
+        table = np.zeros((self.network.inventory.n_rows, LISTED), dtype=np.uint32)
         ambiguous = [key for key in self.vectors.keys if self.index.is_ambiguous(key)]
         for key, words in zip(ambiguous, self._label_words(ambiguous), strict=True):
             table[self.index.row(key), : len(words)] = [self.vocabulary[word] for word in words]

@@ -38,6 +38,14 @@ class SenseVectors:
         """The row of each key."""
         return {key: index for index, key in enumerate(self.keys)}
 
+    @cached_property
+    def rows_of_word(self) -> dict[str, list[int]]:
+        """The rows of each word's senses."""
+        rows: dict[str, list[int]] = {}
+        for row, key in enumerate(self.keys):
+            rows.setdefault(word_of(key), []).append(row)
+        return rows
+
     def __len__(self) -> int:
         return len(self.keys)
 

@@ -19,7 +19,7 @@ N_SUBSTITUTES = 6
 class WordLists:
     """Tables (S, n) of word ids, in the order of a model's senses; 0, which is no word, fills up what is shorter."""
 
-    labels: NDArray[np.integer[Any]] | None = None  # three words that it is like
+    labels: NDArray[np.integer[Any]] | None = None  # words that it is like, from which its label is chosen
     substitutes: NDArray[np.integer[Any]] | None = None  # the words it is most often interchangeable with
 
     def to_bytes(self, n_words: int) -> bytes:
