@@ -52,7 +52,8 @@ def test_what_is_likely_in_a_gap_and_near_to_its_sense():
     gaps = torch.randn(inventory.n_rows, 8, generator=generator)
     counts = torch.ones(inventory.n_rows)
     counts[int(inventory.first[5]) + 1] = 0.4  # hardly ever seen
-    found = nearest_in_gaps(model, gaps, counts, IS_WORD, 3)
+    occurrences = torch.tensor([0, 0, 900, 40, 7, 1, 0, 3])
+    found = nearest_in_gaps(model, gaps, counts, IS_WORD, 3, occurrences)
     word_of = inventory.word_of_sense.tolist()
     senses = [row for row in range(inventory.n_rows) if IS_WORD[word_of[row]]]
     vectors = model.embeddings.detach()
@@ -63,8 +64,9 @@ def test_what_is_likely_in_a_gap_and_near_to_its_sense():
             continue
         weights = dict.fromkeys(range(2, 7), 0.0)
         for other in senses:
-            score = float(gaps[row] @ vectors[other] + model.bias[other] + 8 * directions[row] @ directions[other])
-            weights[word_of[other]] += math.exp(score)
+            likely = float(gaps[row] @ vectors[other] + model.bias[other])
+            score = 0.4 * likely + 20 * float(directions[row] @ directions[other])
+            weights[word_of[other]] += math.exp(score) / max(int(occurrences[word_of[other]]), 1) ** 0.3
         del weights[word_of[row]]
         assert found[row].tolist() == sorted(weights, key=lambda word: -weights[word])[:3]
 

@@ -1,12 +1,8 @@
 """Which words could stand in the place of a word: likely there, near to what it means there, and of its kind.
 
-A sense s of another word w counts with
-
-    p(s)^0.4 exp(20 c(s)) / f(w)^0.3
-
-p its probability where the word is masked, c its cosine to what the word means in this text, f how common w is. With p
-as it is the commonest words that fit the gap would win, whatever they mean; the weights were chosen on
-`benchmarks/substitutes.jsonl` (LOG.md). Words of another part of speech are passed over: *settlement* for a verb.
+Senses of other words count as they do for the substitutes of a sense (`senses/substitutes.py`), but the gap is this
+one, and the meaning that of the word in this text. Words of another part of speech are passed over: *settlement* for a
+verb.
 """
 
 from collections.abc import Iterator
@@ -14,9 +10,9 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from polylm.senses.substitutes import COMMON, LIKELY, NEAR
 from polylm.text.lemmatizer import can_have, inflected
 
-LIKELY, NEAR, COMMON = 0.4, 20.0, 0.3
 _TRIED = 500  # words, in the order of their weights, among which those of the right part of speech are looked for
 
 

@@ -1,8 +1,14 @@
 """Which words could stand where a sense stands: counted on text.
 
 The mean of y^P over the occurrences of a sense is its typical gap. What is likely in that gap, and near in meaning to
-the sense, are the words it is most often interchangeable with. (The mean of log p would give the same order as log p of
-the mean, but for one constant: scores are linear in y^P.)
+the sense, are the words it is most often interchangeable with. A sense s of another word w counts with
+
+    p(s)^0.4 exp(20 c(s)) / f(w)^0.3
+
+p its probability in the gap, c its cosine to the sense, f how often w occurs. With p as it is the commonest words that
+fit the gap would win, whatever they mean; the weights were chosen for gaps of single sentences (LOG.md, substitutes
+in a text). (The mean of log p would give the same order as log p of the mean, but for one constant: scores are linear
+in y^P.)
 """
 
 from collections.abc import Iterable
@@ -15,7 +21,7 @@ from polylm.reading.readout import read_places
 from polylm.senses.geometry import common
 
 RATE = 0.25  # of the words are masked at a time, before common ones are thinned
-NEARNESS = 8.0  # a sense of another word counts with its probability times exp(8 c), c its cosine to the sense
+LIKELY, NEAR, COMMON = 0.4, 20.0, 0.3
 LEAST = 0.5  # occurrences, without which nothing is said of a sense
 _CHUNK = 512  # senses that are looked at together
 
@@ -30,14 +36,15 @@ def count_substitutes(
     *,
     chances: Tensor | None = None,
     generator: torch.Generator | None = None,
+    occurrences: Tensor | None = None,
 ) -> Tensor:
     """(S, n) the ids of each sense's substitutes, the best first; 0, which is no word, where there are none.
 
-    `texts` are (B, T) word ids, or pairs of them with their segments; `is_word` (V,) says what may be a substitute, and
-    `chances` (V,), from 0 to 1, how often a word is looked at beside others.
+    `texts` are (B, T) word ids, or pairs of them with their segments; `is_word` (V,) says what may be a substitute,
+    `chances` (V,), from 0 to 1, how often a word is looked at beside others, `occurrences` (V,) how common words are.
     """
     gaps, counts = mean_gaps(model, texts, mask, chances=chances, generator=generator)
-    return nearest_in_gaps(model, gaps, counts, is_word, n)
+    return nearest_in_gaps(model, gaps, counts, is_word, n, occurrences)
 
 
 @torch.no_grad()
@@ -77,9 +84,9 @@ def mean_gaps(
 
 @torch.no_grad()
 def nearest_in_gaps(
-    model: PolyLM, gaps: Tensor, counts: Tensor, is_word: Tensor, n: int, nearness: float = NEARNESS
+    model: PolyLM, gaps: Tensor, counts: Tensor, is_word: Tensor, n: int, occurrences: Tensor | None = None
 ) -> Tensor:
-    """(S, n) word ids from the mean gaps (S, d) of all senses."""
+    """(S, n) word ids from the mean gaps (S, d) of all senses. Without `occurrences` all words are equally common."""
     inventory = model.inventory
     device = gaps.device
     word_of_sense = inventory.word_of_sense
@@ -89,12 +96,15 @@ def nearest_in_gaps(
     substitutes = torch.zeros(inventory.n_rows, n, dtype=torch.int64, device=device)
     asked = (candidate & (counts >= LEAST)).nonzero().flatten()
     n = min(n, inventory.n_words)
+    common_words = torch.zeros(inventory.n_rows, device=device)
+    if occurrences is not None:
+        common_words = COMMON * occurrences.to(device).double().clamp(min=1).log().float()[word_of_sense]
     with torch.autocast(device.type, enabled=False):
         directions[candidate] = common(vectors[candidate]).removed(vectors[candidate])
         for rows in torch.split(asked, _CHUNK):
             log_p = gaps[rows] @ vectors.T + model.output_bias().float()
-            log_p += nearness * (directions[rows] @ directions.T)
-            weights = log_p.masked_fill(~candidate, -torch.inf).softmax(dim=-1)
+            scores = LIKELY * log_p + NEAR * (directions[rows] @ directions.T) - common_words
+            weights = scores.masked_fill(~candidate, -torch.inf).softmax(dim=-1)
             by_word = weights.new_zeros(len(rows), inventory.n_words).index_add_(1, word_of_sense, weights)
             by_word[torch.arange(len(rows), device=device), word_of_sense[rows]] = 0
             best = by_word.topk(n, dim=1)

@@ -141,8 +141,16 @@ def _count_substitutes(run: Run) -> WordLists:
     candidates = torch.tensor([is_word(word) and word[0].isalnum() for word in words])  # no clitics: 's
     texts = _texts(run, run.config.senses.substitute_tokens, 3, "substitutes")
     chances, generator = run.batches.chances, run.batches.generator(3, 4)
+    occurrences = torch.tensor(run.vocabulary.counts)
     with run.state.reading():
         table = count_substitutes(
-            run.state.model, texts, MASK_ID, candidates, N_SUBSTITUTES, chances=chances, generator=generator
+            run.state.model,
+            texts,
+            MASK_ID,
+            candidates,
+            N_SUBSTITUTES,
+            chances=chances,
+            generator=generator,
+            occurrences=occurrences,
         )
     return WordLists(substitutes=table.cpu().numpy())

@@ -194,7 +194,7 @@ def _word_lists(bundle: Bundle, model: PolyLM, words: Tensor, clusters: Clusters
     counts = torch.zeros(len(gaps), device=gaps.device)
     counts[rows] = 1
     possible = torch.tensor([is_word(word) and word[0].isalnum() for word in bundle.vocabulary.words])
-    found = nearest_in_gaps(model, gaps, counts, possible, N_SUBSTITUTES)
+    found = nearest_in_gaps(model, gaps, counts, possible, N_SUBSTITUTES, torch.tensor(bundle.vocabulary.counts))
     table = bundle.wordlists.substitutes[source.cpu().numpy()].astype(np.int64)
     table[rows.cpu().numpy()] = found[rows].cpu().numpy()
     return WordLists(substitutes=table)
