@@ -19,7 +19,7 @@ TOLD_APART = 0.6  # how much a word loses that is as far up in the list of anoth
 # Cosines: from where on a neighbour or a substitute says something, and from where on it counts in full.
 FAR_OFF, NEAR = 0.25, 0.4
 FAR_FROM_IT, LIKE_IT = 0.2, 0.5
-LEAST = 0.05  # that a substitute counts
+LEAST = 0.5  # that a substitute counts
 
 
 def label_words(
