@@ -2,7 +2,7 @@
 
     python benchmarks/substitutes.py [--model DIR] [--show]
 
-`substitutes.jsonl` has 100 sentences, written by hand to develop on, 8 to 25 words for each that would do. Lists are
+`substitutes.jsonl` has 100 sentences, written by hand to develop on, 8 to 18 words for each that would do. Lists are
 never whole, so what counts here is a lower bound, and for comparing ways to choose.
 """
 

@@ -38,8 +38,8 @@ def test_a_focus_in_a_long_text_is_read_away_from_the_edges(model):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("no focus", "mark one word"),
-        ("[two] of [them]", "mark one word"),
+        ("no focus", "no word is marked: mark one word"),
+        ("[two] of [them]", "2 words are marked: mark one word"),
         ("the [ ] bank", "mark one word"),
         ("the [river bank]", "'river bank' is read as river, bank: mark one word of them"),
         ("the [river\nbank]", "is read as river, bank"),
@@ -141,7 +141,7 @@ def test_substitutes_are_likely_and_near_and_of_the_kind_of_the_word(model):
     for word in "he sit on the bank of river .".split():  # what stands in the text could not stand in its place
         expected.pop(word, None)
     found = dict(model.substitutes(text, topn=1000))
-    assert set(found) == {word for word in expected if can_have(word, "NN")} < set(expected)
+    assert set(found) == {word for word in expected if can_have(word, "NN")} - {"banks"} < set(expected)
     for word, share in found.items():
         assert share == pytest.approx(expected[word] / sum(expected.values()), abs=1e-4)
     assert next(iter(found)) == max(found, key=expected.get)

@@ -93,6 +93,10 @@ def test_every_word_has_its_own_number_of_sentences(tmp_path):
     found = list(_with(sources, {"bank", "tenor"}, 3))
     assert [sentence.split()[1] for sentence in found] == ["bank"] * 3 + ["old", "tenor"]
     assert len(list(_with(sources, {"bank"}, 99))) == 10
+    assert not list(_with(sources, set(), 99))
+    (tmp_path / "b.txt").write_text("The banks of the river are steep.")
+    forms = [list(_with(find_sources([tmp_path / "b.txt"]), {"bank"}, 3, in_forms=wanted)) for wanted in (True, False)]
+    assert [len(found) for found in forms] == [1, 0]
 
 
 @given(

@@ -123,3 +123,12 @@ def test_turtle_parses(tmp_path, model):
     assert str(graph.value(sense, ontolex.isLexicalizedSenseOf)).endswith("wn30/09213565-n")
     assert str(graph.value(sense, rdflib.URIRef("urn:polylm:terms:substitute"))) == 'x"y'
     assert float(graph.value(sense, rdflib.URIRef("urn:polylm:terms:share"))) == 0.75
+
+
+def test_an_entry_has_labels_that_are_those_of_its_senses(model):
+    (bank, river) = entries(model, words=["bank", "river"], granularity=1.0)
+    assert [sense.label for sense in bank.senses] == model.lexicon.labels(
+        [sense.key for sense in bank.senses], granularity=1.0
+    )
+    assert all(len(sense.label.split()) == 3 for sense in bank.senses)
+    assert river.senses[0].label == ""

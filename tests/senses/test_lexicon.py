@@ -50,6 +50,12 @@ def test_by_itself_a_sense_has_its_own(listed):
     assert [sense.substitutes for sense in listed.senses("bank#3")] == [["he", "she", "they"]]
 
 
+def test_keys_in_capitals_have_labels(listed):
+    """Those of senses for which another stands, too."""
+    for key in ("bank#2", "bank#3"):
+        assert listed.label(key.upper(), granularity=MERGED) == listed.label(key, granularity=MERGED) != ""
+
+
 def test_neighbours_are_those_of_all_members(listed):
     apart = {key: dict(listed.most_similar(key, 20, granularity=1.0)) for key in ("bank#2", "bank#3")}
     together = listed.most_similar("bank#2", 4, granularity=MERGED)

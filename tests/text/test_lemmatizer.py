@@ -124,6 +124,9 @@ def test_forms_that_are_read_by_rules_of_our_own(lemma, form):
         *(("expensive", "JJR", "more expensive"), ("quickly", "RBS", "most quickly"), ("famous", "JJS", "most famous")),
         *(("early", "RBR", "earlier"), ("englishman", "NNS", "englishmen"), ("human", "NNS", "humans")),
         *(("airstrike", "NNS", "airstrikes"), ("the", "DT", "the"), ("bank", "", "bank")),
+        *(("less", "JJR", "less"), ("more", "RBR", "more"), ("least", "RBS", "least"), ("many", "JJR", "more")),
+        *(("red", "JJR", "redder"), ("scary", "JJR", "scarier"), ("lonely", "JJS", "loneliest"), ("be", "VBP", "are")),
+        *(("blue", "JJR", "bluer"), ("fun", "JJR", "more fun"), ("eager", "JJS", "most eager")),
     ],
 )
 def test_a_lemma_in_the_form_of_a_tag(lemma, tag, form):
@@ -147,6 +150,7 @@ def test_what_is_inflected_is_read_as_its_lemma(lemmatizer):
     [
         *(("settlement", "VB", False), ("settle", "VBD", True), ("vaguely", "JJ", False), ("still", "RB", True)),
         *(("airstrike", "NN", True), ("airstrike", "VB", False), ("the", "DT", True), ("sue", "NNP", True)),
+        *(("the", "NN", False), ("she", "NNS", False), ("'s", "NN", False), ("more", "JJR", True)),
     ],
 )
 def test_parts_of_speech_that_a_lemma_can_have(lemma, tag, can):

@@ -141,3 +141,27 @@ def test_common_words_are_targets_less_often(corpus):
 
 def test_without_a_subsample_all_words_are_alike(corpus):
     assert make(corpus, subsample=None).chances is None
+
+
+@pytest.mark.parametrize("respect_lines", [False, True])
+def test_windows_in_pieces(corpus, respect_lines):
+    """Whatever the number of devices; no line mark is a target, and windows that are not cut are what they were."""
+    batches = make(corpus, respect_lines=respect_lines)
+    batches.ends = torch.arange(batches.n_words) % 5 == 0
+    (batch,) = batches.step(7, 0.15, pieces=0.5)
+    (plain,) = batches.step(7, 0.15)
+    parts = []
+    for rank in (0, 1):
+        other = make(corpus, rank=rank, n_ranks=2, respect_lines=respect_lines)
+        other.ends = batches.ends
+        parts += other.step(7, 0.15, pieces=0.5)
+    for field in ("masked", "words", "segments"):
+        assert torch.equal(torch.cat([getattr(part, field) for part in parts]), getattr(batch, field))
+    cut = (batch.words != plain.words).any(dim=1)
+    assert 0 < int(cut.sum()) < len(cut)
+    assert batch.words.shape == batch.segments.shape == plain.words.shape
+    if respect_lines:
+        assert torch.equal(batch.segments[~cut], plain.segments[~cut])
+    else:
+        assert (batch.segments[~cut] == 1).all()
+    assert (batch.words.flatten()[batch.targets[batch.weights > 0]] != LINE_ID).all()

@@ -76,3 +76,12 @@ def test_masks_and_lambda_on_the_way():
     config = settings(mask_rate_start=0.3, lambda_start=0.1, lambda_end=0.2, r_start=0.5, r_end=0.8)
     assert [values(config, share).mask_rate for share in (0, 0.5, 1)] == pytest.approx([0.3, 0.225, 0.15])
     assert [values(config, share).lambda_m for share in (0.05, 0.15, 0.2)] == pytest.approx([0, 0.05, 0.1])
+
+
+def test_pieces_of_windows():
+    config = settings(pieces=0.2, reading_pieces=0.7)
+    assert [values(config, share, phase=phase).pieces for share, phase in ((0.1, 1), (0.5, 2), (0.9, 3))] == [
+        0.2,
+        0.2,
+        0.7,
+    ]

@@ -25,7 +25,7 @@ def lexicon(
     language: Annotated[str, typer.Option(help="What Turtle says the words are: a tag such as en or de.")] = "en",
     device: DeviceName = "auto",
 ) -> None:
-    """Write the senses as a lexical resource: shares, substitutes, neighbours, examples, links to WordNet."""
+    """Write the senses as a lexical resource: labels, shares, substitutes, neighbours, examples, links to WordNet."""
     import polylm
     from polylm.atomic import check_writable
     from polylm.commands.console import Bar

@@ -130,12 +130,21 @@ def substitutes(
     """Show words that could stand for the one in brackets, in the sense that it has there."""
     import polylm
     from polylm.explore import results
+    from polylm.reading.targets import marked
 
-    found = polylm.load(model, device="cpu").substitutes(text, topn)
+    loaded = polylm.load(model, device="cpu")
+    found = loaded.substitutes(text, topn)
     if as_json:
         print_json(results.substitutes(found))
     else:
         print_table(("word", "share"), [[word, f"{share:.1%}"] for word, share in found], numbers=("share",))
+    sys.stdout.flush()
+    focus = marked(text)
+    token = next(token for token in loaded.tag(focus.text) if token.start >= focus.start)
+    if token.sense is None or token.probability is None:
+        print(f"the model does not know {token.text!r}: this is what fits in its place", file=sys.stderr)
+    elif label := loaded.label(token.sense):
+        print(f"{token.text!r} was read as {token.sense} ({token.probability:.0%}): {label}", file=sys.stderr)
 
 
 def info(

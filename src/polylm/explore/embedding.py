@@ -15,6 +15,7 @@ from polylm.reading.reader import Reader
 from polylm.reading.targets import marked, tag_of, text_of
 from polylm.reading.windows import Text
 from polylm.senses.lexicon import Lexicon, several
+from polylm.text.lemmatizer import own_forms
 
 GAP = 0.6  # what could stand in the place of a word, beside what the word means there: LOG.md, meanings in context
 TOGETHER = 32  # so many that all words in their places do not take much memory
@@ -84,9 +85,10 @@ class Embedder:
     ) -> list[tuple[str, float]]:
         """Words that could stand for the one in brackets or at `span`, with their shares: likely there, and near to it.
 
-        They have its part of speech, and its form (*ran* for *bolted*), or if not `inflected` are lemmas. Words of the
-        text itself are left out, since what fits a gap is often said beside it. A share is of the weights of all other
-        words (`substitution.py`), those that are not shown included.
+        Of nouns, verbs, adjectives and adverbs they have the part of speech and the form (*ran* for *bolted*), or if
+        not `inflected` are lemmas; for names, and where a model reads words as they stand, all words may be. Words of
+        the text itself are left out, since what fits a gap is often said beside it. A share is of the weights of all
+        other words (`substitution.py`), those that are not shown included.
         """
         if topn < 1:
             raise UserError(f"topn must be at least 1, not {topn}")
@@ -104,7 +106,8 @@ class Embedder:
             weights[focus.word] = 0
         weights /= weights.sum().clamp(min=1e-30)
         tag = tag_of(target, self.reader.pipeline)
-        best = best_of_kind(weights, vocabulary.words, tag, in_form=inflected)
+        own = own_forms(vocabulary.words[focus.word]) if focus.word is not None and tag else ()
+        best = best_of_kind(weights, vocabulary.words, tag, in_form=inflected, without=own)
         return [(word, round(weight, 4)) for word, weight in islice(best, topn)]
 
     def _focus(self, text: str, span: Span | None = None, read_out: ReadOut = AUTO) -> Focus:

@@ -61,7 +61,11 @@ def find_examples(
     read_out = DISAMBIGUATION if lemmas is None and tagger.reader.network.c_d is not None else AUTO
     sources = find_sources(paths)
     limit = TEXT if lemmas is None else SENTENCES * len(lemmas)
-    sentences = _first(_every(sources), limit) if lemmas is None else _with(sources, lemmas, SENTENCES)
+    sentences = (
+        _first(_every(sources), limit)
+        if lemmas is None
+        else _with(sources, lemmas, SENTENCES, in_forms=tagger.reader.pipeline.settings.lemmatize)
+    )
     # Only these words are read, unless one is a form that would be taken for its lemma.
     asked = None if lemmas is None or {one.word for one in lookup.every(sorted(lemmas))} != lemmas else sorted(lemmas)
     best: dict[str, dict[str, tuple[float, Example]]] = {}
@@ -108,14 +112,13 @@ def _every(sources: Sequence[TextFile]) -> Iterator[str]:
             yield from sentences_of(line)
 
 
-def _with(sources: Sequence[TextFile], lemmas: set[str], n: int) -> Iterator[str]:
-    """Sentences that have a form of one of the lemmas, up to n for each; none twice."""
+def _with(sources: Sequence[TextFile], lemmas: set[str], n: int, *, in_forms: bool = True) -> Iterator[str]:
+    """Sentences that have one of the lemmas, or what may be a form of it, up to n for each; none twice."""
     by_form: dict[str, set[str]] = {}
     for lemma in lemmas:
-        for form in forms_of(lemma):
+        for form in forms_of(lemma) if in_forms else (lemma,):
             by_form.setdefault(form.lower(), set()).add(lemma)
-    # Letters and digits between others are looked up, which takes as long for a thousand words as for one; the rest
-    # (o'clock, t-shirt) is searched for.
+    # Letters and digits between others are looked up, the rest (o'clock, t-shirt) is searched for.
     odd = [form for form in by_form if not _PIECE.fullmatch(form)]
     search = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, odd))})(?!\w)") if odd else None
     lacking = dict.fromkeys(lemmas, n)
@@ -126,7 +129,7 @@ def _with(sources: Sequence[TextFile], lemmas: set[str], n: int) -> Iterator[str
         forms = {*_PIECE.findall(lower), *(search.findall(lower) if search else ())} & by_form.keys()
         return {lemma for form in forms for lemma in by_form[form]} & lacking.keys()
 
-    for chunk in _in_turn(sources):
+    for chunk in _in_turn(sources) if lacking else ():
         for line in chunk_lines(chunk):
             if not wanted(line):
                 continue

@@ -30,6 +30,7 @@ class LexicalSense:
     substitutes: list[str] = field(default_factory=list)
     wordnet: Link | None = None
     examples: list[Example] = field(default_factory=list)
+    label: str = ""  # three words that tell it from the other senses of its word
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,10 @@ def entries(
             groups = [[sense.members for sense in senses] for senses in senses_of_words]
             linked = linker.many(list(zip(part, groups, strict=True)))
         for word, senses, links in zip(part, senses_of_words, linked, strict=True):
+            labels = lexicon.labels([sense.key for sense in senses], granularity=granularity)
             lexical = [
-                LexicalSense(**vars(sense), wordnet=link, examples=(examples or {}).get(sense.key, []))
-                for sense, link in zip(senses, links, strict=True)
+                LexicalSense(**vars(sense), wordnet=link, examples=(examples or {}).get(sense.key, []), label=label)
+                for sense, link, label in zip(senses, links, labels, strict=True)
             ]
             yield Entry(word, lexicon.vocabulary.count(word), lexical)
         done += len(part)

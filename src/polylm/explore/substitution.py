@@ -5,15 +5,13 @@ one, and the meaning that of the word in this text. Words of another part of spe
 verb.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import torch
 from torch import Tensor
 
 from polylm.senses.substitutes import COMMON, LIKELY, NEAR
 from polylm.text.lemmatizer import can_have, inflected
-
-_TRIED = 500  # words, in the order of their weights, among which those of the right part of speech are looked for
 
 
 def weights_of_words(p: Tensor, cosines: Tensor | None, word_of_sense: Tensor, counts: Tensor) -> Tensor:
@@ -27,17 +25,19 @@ def weights_of_words(p: Tensor, cosines: Tensor | None, word_of_sense: Tensor, c
     return torch.zeros(len(counts), dtype=torch.float64).index_add_(0, word_of_sense, log_weights.softmax(dim=0))
 
 
-def best_of_kind(weights: Tensor, words: list[str], tag: str, *, in_form: bool) -> Iterator[tuple[str, float]]:
+def best_of_kind(
+    weights: Tensor, words: list[str], tag: str, *, in_form: bool, without: Container[str] = ()
+) -> Iterator[tuple[str, float]]:
     """Words and their weights, the heaviest first: those of the part of speech of a Penn tag, without a tag all.
 
-    `in_form`: as the tag wants them, instead of as lemmas.
+    `in_form`: as the tag wants them, instead of as lemmas. None of `without`.
     """
-    best = weights.topk(min(_TRIED, len(weights)) if tag else len(weights))
+    best = weights.sort(descending=True)
     said = set()
     for weight, number in zip(best.values.tolist(), best.indices.tolist(), strict=True):
         if weight <= 0:
             return
-        if tag and not can_have(words[number], tag):
+        if words[number] in without or (tag and not can_have(words[number], tag)):
             continue
         word = inflected(words[number], tag) if in_form else words[number]
         if word not in said:

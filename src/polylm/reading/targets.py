@@ -57,7 +57,8 @@ def marked(text: str, span: tuple[int, int] | None = None) -> Target:
 def _bracketed(text: str) -> Target:
     found = list(re.finditer(r"\[([^\[\]]+)\]", text))
     if len(found) != 1 or not found[0][1].strip():
-        raise UserError("mark one word with brackets: He sat on the [bank] of the river")
+        what = "no word is marked" if len(found) < 2 else f"{len(found)} words are marked"
+        raise UserError(f"{what}: mark one word with brackets: He sat on the [bank] of the river")
     (match,) = found
     inside = match[1]
     start = match.start() + len(inside) - len(inside.lstrip())

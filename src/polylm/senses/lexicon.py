@@ -195,7 +195,10 @@ class Lexicon:
             best = contrasted(lists, [share for _, share in groups])
             labels |= {group[0]: words for (group, _), words in zip(groups, best, strict=True)}
         # Where another sense stands for it a sense has its own.
-        return {key: " ".join(labels.get(row) or self._list([key], like)[:LENGTH]) for key, row in rows.items()}
+        return {
+            key: " ".join(labels.get(row) or self._list([self.index.key(row)], like)[:LENGTH])
+            for key, row in rows.items()
+        }
 
     def _list(self, keys: Sequence[str], like: dict[str, list[str]]) -> list[str]:
         """The words that senses which are one are like, by their shares: of labels, then of substitutes."""

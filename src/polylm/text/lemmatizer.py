@@ -88,33 +88,47 @@ _POS = {"n": "NOUN", "v": "VERB", "j": "ADJ", "a": "ADJ", "r": "ADV"}
 
 # Of Penn tags, by their first two letters, the part of speech as lemminflect names it.
 _SPEECH = {"NN": "NOUN", "VB": "VERB", "JJ": "ADJ", "RB": "ADV"}
-# Adjectives and adverbs that are compared with more and most.
-_LONG = re.compile(r"(ful|less|ous|ive|ing|ed|ent|ant|al|ic|able|ible|ary|.{4}ly)$|([aeiouy]+[^aeiouy]+){3}")
+_COMPARED = {"JJR": "more", "RBR": "more", "JJS": "most", "RBS": "most"}
+_FORMS = {  # before a dictionary is asked
+    ("many", "JJR"): "more", ("many", "JJS"): "most", ("little", "JJR"): "less", ("little", "JJS"): "least",
+    ("be", "VBP"): "are", ("blue", "JJR"): "bluer", ("blue", "JJS"): "bluest",
+}  # fmt: skip
+# Words that dictionaries of nouns, verbs, adjectives and adverbs leave out.
+_CLOSED = frozenset(
+    """a an and another anybody anyone anything are as at because but by de each either every everybody everyone
+    everything for from he hello her hers him his how i if in into is it its itself la le me mine my neither nobody nor
+    of on onto or other our ours oh others per she since than that the their theirs them these they this those though to
+    unless until upon us versus via was we were what whatever when where whereas whether which while who whoever whom
+    whose why with within without would yes you your yours""".split()  # noqa: SIM905
+)
 
 
 def can_have(lemma: str, tag: str) -> bool:
     """Whether a lemma has the part of speech of a Penn tag. Of a word that no dictionary has, only that of a noun."""
     pos = _SPEECH.get(tag[:2])
-    if pos is None or tag.startswith("NNP"):
+    if pos is None or tag.startswith("NNP") or (lemma, tag) in _IRREGULAR:
         return True
     known = _lemminflect()[1].getAllInflections(lemma)
     if not known:
-        return pos == "NOUN"
+        return pos == "NOUN" and lemma[0].isalnum() and lemma not in _CLOSED
     return any(_SPEECH.get(other[:2]) == pos for other in known)
 
 
 def inflected(lemma: str, tag: str) -> str:
     """The form of a lemma that a Penn tag asks for: ran, of run and VBD; more expensive, of expensive and JJR."""
-    if tag not in INFLECTIONS:
+    if tag not in INFLECTIONS or _IRREGULAR.get((lemma, tag)) == lemma:
         return lemma
+    if (lemma, tag) in _FORMS:
+        return _FORMS[lemma, tag]
     for (form, of_tag), known in _IRREGULAR.items():
-        if (known, of_tag) == (lemma, tag) and form != lemma:
+        if (known, of_tag) == (lemma, tag):
             return form
-    if tag in ("JJR", "RBR", "JJS", "RBS") and _LONG.search(lemma):
-        return f"{'more' if tag.endswith('R') else 'most'} {lemma}"
-    if tag == "NNS" and lemma.endswith("man") and len(lemma) > 5 and not _lemminflect()[1].getAllInflections(lemma):
+    forms = _lemminflect()[1].getInflection(lemma, tag, inflect_oov=False)
+    if not forms and tag in _COMPARED:
+        return f"{_COMPARED[tag]} {lemma}"
+    if not forms and tag == "NNS" and lemma.endswith("man") and len(lemma) > 5:
         return f"{lemma[:-2]}en"
-    forms = _lemminflect()[1].getInflection(lemma, tag)
+    forms = forms or _lemminflect()[1].getInflection(lemma, tag)
     return str(forms[0]) if forms else lemma
 
 
@@ -151,6 +165,11 @@ def regular_forms(word: str) -> set[str]:
     if word.endswith("ies"):
         forms.add(f"{word[:-3]}y")
     return forms
+
+
+def own_forms(word: str) -> set[str]:
+    """A word in all forms, also those that it would have as a regular noun: what says nothing of it."""
+    return {*forms_of(word), *regular_forms(word)}
 
 
 _LOADING = Lock()

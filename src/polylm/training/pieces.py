@@ -1,8 +1,9 @@
 """Some windows read as short texts of their own, so that a network which learns from long windows can read a sentence.
 
 Training windows run over sentences and lines alike. What people ask about is often one sentence, between two line
-marks and with nothing around it. So a share of the windows is cut at ends of sentences: each piece is a segment, has a
-line mark at either end, as a text has that is read, and sees itself alone.
+marks and with nothing around it. So a share of the windows is cut at ends of sentences: each piece is a segment, stands
+between line marks, as a text does that is read, and sees itself alone. (The first begins where its window does, and
+the last ends with it.)
 """
 
 from collections.abc import Mapping
@@ -38,7 +39,9 @@ def cut_windows(
     rate = torch.rand((n, 1), generator=generator, device=device)
     lots = torch.rand(words.shape, generator=generator, device=device)
     is_line = words == LINE_ID
-    cuts = is_cut & (is_line | (ends[words] & (lots < rate)))  # (B, T): a piece ends here
+    ends_here = ends[words] & (lots < rate)
+    ends_here[:, :-1] &= ~is_line[:, 1:]  # a line mark that follows does as well
+    cuts = is_cut & (is_line | ends_here)  # (B, T): a piece ends here
     marks = cuts.to(torch.int64) * 2 - (cuts & is_line).to(torch.int64)  # new: one that ends, one that begins
     place = torch.arange(length, device=device) + torch.cumsum(marks, dim=1) - marks + is_cut  # where each word goes
     room = length + 1  # the last column is for what does not fit
