@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polylm.symbols import LINE_ID
-from polylm.training.pieces import cut_windows, sentence_ends
+from polylm.training.pieces import SENTENCE_ENDS, cut_windows, sentence_ends
+from polylm.training.trainer import Trainer
+from tests.shared.corpora import TINY, settings
 
 VOCABULARY = {
     "[PAD]": 0,
@@ -79,3 +81,12 @@ def test_as_many_windows_as_wanted_are_cut():
 def test_marks_that_end_sentences_are_looked_up():
     assert ENDS.nonzero().flatten().tolist() == [3, 4, 5]
     assert sentence_ends({"[PAD]": 0, "a": 1}, torch.device("cpu")).sum() == 0
+
+
+def test_windows_are_cut_at_ends_of_sentences(corpus, tmp_path):
+    """Those of the vocabulary, and line marks."""
+    config = settings(steps=2)
+    trainer = Trainer(corpus, tmp_path / "run", TINY, config, device="cpu")
+    words = trainer.run.vocabulary.words
+    ends = {words[number] for number in trainer.run.batches.ends.nonzero().flatten().tolist()}
+    assert ends == {"[LINE]", *(mark for mark in SENTENCE_ENDS if mark in words)}

@@ -20,7 +20,6 @@ from polylm.training.clock import Clock
 from polylm.training.divergence import Means
 from polylm.training.observers import Callbacks
 from polylm.training.phases import split_run
-from polylm.training.pieces import SENTENCE_ENDS
 from polylm.training.signals import Stopped
 from polylm.training.trainer import Trainer
 from tests.shared.corpora import TINY, same_weights, settings, spelled, write_corpus
@@ -444,12 +443,3 @@ def test_what_was_half_written_at_the_end_goes(corpus, tmp_path):
     (out / "training.json").write_text("{")
     with pytest.raises(UserError, match=r"training.json is damaged"):
         run(corpus, out, resume=True)
-
-
-def test_windows_are_cut_at_ends_of_sentences(corpus, tmp_path):
-    """Those of the vocabulary, and line marks."""
-    config = settings(steps=2)
-    trainer = Trainer(corpus, tmp_path / "run", TINY, config, device="cpu")
-    words = trainer.run.vocabulary.words
-    ends = {words[number] for number in trainer.run.batches.ends.nonzero().flatten().tolist()}
-    assert ends == {"[LINE]", *(mark for mark in SENTENCE_ENDS if mark in words)}

@@ -21,7 +21,7 @@ from polylm.reading.readout import read_places
 from polylm.senses.geometry import common
 
 RATE = 0.25  # of the words are masked at a time, before common ones are thinned
-LIKELY, NEAR, COMMON = 0.4, 20.0, 0.3
+LIKELY, NEAR, COMMON = 0.4, 20.0, 0.3  # how much p, c and f count
 LEAST = 0.5  # occurrences, without which nothing is said of a sense
 _CHUNK = 512  # senses that are looked at together
 
